@@ -1,0 +1,44 @@
+//! `cargo xtask test`: what must pass before a change lands, cheapest first.
+
+use crate::shell::{self, cargo};
+use crate::steps::Steps;
+use crate::{contract, install, tidy};
+use anyhow::Result;
+
+/// Runs every step, stops at the first that fails, and closes with one line.
+pub(crate) fn run() -> Result<()> {
+    let mut steps = Steps::new();
+    steps.step("tools", install_everything)?;
+    steps.step("format", || {
+        shell::run(cargo().args(["fmt", "--all", "--check"]))
+    })?;
+    steps.step("clippy", || {
+        shell::run(cargo().args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ]))
+    })?;
+    steps.step("tidy", tidy::run)?;
+    steps.step("tests", || {
+        shell::run(cargo().args(["nextest", "run", "--workspace"]))
+    })?;
+    steps.step("doc tests", || {
+        shell::run(cargo().args(["test", "--workspace", "--doc", "--quiet"]))
+    })?;
+    steps.step("contract", contract::run)?;
+    println!("\n{}", steps.summary());
+    Ok(())
+}
+
+fn install_everything() -> Result<()> {
+    install::cargo_tool("cargo-nextest")?;
+    install::debian_package("redis-server", install::redis_server)?;
+    install::debian_package("postgresql", install::postgres)?;
+    install::schemathesis()?;
+    Ok(())
+}

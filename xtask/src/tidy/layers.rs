@@ -1,0 +1,287 @@
+//! Dependencies point one way: server → tally → engines → engine → core.
+//!
+//! The table below is the architecture. A crate that is not in it is refused, so a new one gets its
+//! place on purpose.
+
+use super::Finding;
+use super::source::Tree;
+use anyhow::Result;
+
+/// What a crate may depend on inside the workspace.
+struct Layer {
+    name: &'static str,
+    may_use: &'static [&'static str],
+    /// In tests only.
+    may_test_with: &'static [&'static str],
+}
+
+const ENGINE_PARTS: &[&str] = &["tally-core", "tally-engine"];
+const SUITE: &[&str] = &["tally-conformance", "tally-core", "tally-engine"];
+const EVERY_ENGINE: &[&str] = &[
+    "tally-core",
+    "tally-engine",
+    "tally-embedded",
+    "tally-postgres",
+    "tally-redis",
+    "tally-hybrid",
+    "tally-firestore",
+    "tally-notify",
+];
+
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: "tally-core",
+        may_use: &[],
+        may_test_with: &[],
+    },
+    Layer {
+        name: "tally-engine",
+        may_use: &["tally-core"],
+        may_test_with: SUITE,
+    },
+    Layer {
+        name: "tally-conformance",
+        may_use: ENGINE_PARTS,
+        may_test_with: &[],
+    },
+    Layer {
+        name: "tally-embedded",
+        may_use: ENGINE_PARTS,
+        may_test_with: SUITE,
+    },
+    Layer {
+        name: "tally-postgres",
+        may_use: ENGINE_PARTS,
+        may_test_with: SUITE,
+    },
+    Layer {
+        name: "tally-redis",
+        may_use: ENGINE_PARTS,
+        may_test_with: SUITE,
+    },
+    Layer {
+        name: "tally-firestore",
+        may_use: ENGINE_PARTS,
+        may_test_with: SUITE,
+    },
+    // The one engine made of two others.
+    Layer {
+        name: "tally-hybrid",
+        may_use: &[
+            "tally-core",
+            "tally-engine",
+            "tally-postgres",
+            "tally-redis",
+        ],
+        may_test_with: SUITE,
+    },
+    Layer {
+        name: "tally-notify",
+        may_use: &["tally-core"],
+        may_test_with: &[],
+    },
+    Layer {
+        name: "tally",
+        may_use: EVERY_ENGINE,
+        may_test_with: SUITE,
+    },
+    Layer {
+        name: "tally-server",
+        may_use: &["tally"],
+        may_test_with: SUITE,
+    },
+    Layer {
+        name: "tally-bench",
+        may_use: &["tally"],
+        may_test_with: &[],
+    },
+    // Starts everything, knows nothing.
+    Layer {
+        name: "xtask",
+        may_use: &[],
+        may_test_with: &[],
+    },
+];
+
+/// Crates that bring a clock, randomness, I/O or async, and so have no place under the rules.
+const NOT_IN_CORE: &[&str] = &[
+    "async-trait",
+    "chrono",
+    "fastrand",
+    "fjall",
+    "futures-util",
+    "getrandom",
+    "rand",
+    "redis",
+    "rustix",
+    "tempfile",
+    "tokio",
+    "tokio-postgres",
+    "tracing",
+];
+
+/// The domain never sees HTTP: these belong to the server and to clients of other services.
+const HTTP: &[&str] = &[
+    "axum",
+    "http",
+    "hyper",
+    "reqwest",
+    "tower",
+    "tower-http",
+    "utoipa",
+];
+const WITHOUT_HTTP: &[&str] = &[
+    "tally-core",
+    "tally-engine",
+    "tally-conformance",
+    "tally-embedded",
+    "tally-postgres",
+    "tally-redis",
+    "tally-hybrid",
+    "tally",
+];
+
+/// Looks at every `Cargo.toml`.
+pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for file in tree
+        .files
+        .iter()
+        .filter(|file| file.path.ends_with("/Cargo.toml"))
+    {
+        // Fuzz targets are a workspace of their own and may reach for anything.
+        if !file.path.starts_with("fuzz/") {
+            findings.extend(check_manifest(&file.path, &file.text));
+        }
+    }
+    Ok(findings)
+}
+
+fn check_manifest(path: &str, text: &str) -> Vec<Finding> {
+    let manifest = Manifest::parse(text);
+    let Some(layer) = LAYERS.iter().find(|layer| layer.name == manifest.name) else {
+        return vec![Finding::new(
+            path,
+            format!(
+                "crate `{}` has no place in the layers: add it to LAYERS in xtask/src/tidy/layers.rs",
+                manifest.name
+            ),
+        )];
+    };
+    let mut findings = Vec::new();
+    for (section, dependency) in &manifest.dependencies {
+        let in_tests = section.contains("dev-dependencies");
+        let ours = LAYERS.iter().any(|other| other.name == dependency);
+        let allowed = layer.may_use.contains(&dependency.as_str())
+            || (in_tests && layer.may_test_with.contains(&dependency.as_str()));
+        if ours && !allowed {
+            findings.push(Finding::new(
+                path,
+                format!(
+                    "`{}` may not depend on `{dependency}`: dependencies go server → tally → engines → engine → core. Move the code to the layer that owns it",
+                    layer.name
+                ),
+            ));
+        }
+        if layer.name == "tally-core" && !in_tests && NOT_IN_CORE.contains(&dependency.as_str()) {
+            findings.push(Finding::new(
+                path,
+                format!("core may not use `{dependency}`: no clock, randomness, I/O or async. Pass the value in with the command"),
+            ));
+        }
+        if !in_tests && WITHOUT_HTTP.contains(&layer.name) && HTTP.contains(&dependency.as_str()) {
+            findings.push(Finding::new(
+                path,
+                format!("`{}` may not know HTTP (`{dependency}`): speak Command and Query here, HTTP in the server", layer.name),
+            ));
+        }
+    }
+    findings
+}
+
+/// As much of a `Cargo.toml` as the rule needs.
+struct Manifest {
+    name: String,
+    /// (section, crate)
+    dependencies: Vec<(String, String)>,
+}
+
+impl Manifest {
+    fn parse(text: &str) -> Self {
+        let mut section = String::new();
+        let mut name = String::new();
+        let mut dependencies = Vec::new();
+        for line in text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with('#'))
+        {
+            if let Some(header) = line.strip_prefix('[') {
+                section = header.trim_end_matches(']').to_owned();
+                // `[dependencies.tokio]` is a section for one crate.
+                if let Some((kind, krate)) = section.rsplit_once('.')
+                    && kind.ends_with("dependencies")
+                {
+                    dependencies.push((kind.to_owned(), krate.to_owned()));
+                }
+            } else if let Some((key, value)) = line.split_once('=') {
+                let key = key.trim();
+                if section == "package" && key == "name" {
+                    name = value.trim().trim_matches('"').to_owned();
+                } else if section.ends_with("dependencies") {
+                    let krate = key.split('.').next().unwrap_or(key);
+                    dependencies.push((section.clone(), krate.to_owned()));
+                }
+            }
+        }
+        Self { name, dependencies }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_text(text: &str) -> Vec<String> {
+        check_manifest("Cargo.toml", text)
+            .into_iter()
+            .map(|finding| finding.advice)
+            .collect()
+    }
+
+    #[test]
+    fn an_arrow_upwards_is_found() {
+        let found = check_text(
+            "[package]\nname = \"tally-engine\"\n[dependencies]\ntally.workspace = true\n",
+        );
+        assert!(
+            found[0].contains("`tally-engine` may not depend on `tally`"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn the_suite_is_for_tests_only() {
+        let allowed = "[package]\nname = \"tally-embedded\"\n[dev-dependencies]\ntally-conformance.workspace = true\n";
+        assert!(check_text(allowed).is_empty());
+        assert_eq!(check_text(&allowed.replace("dev-", "")).len(), 1);
+    }
+
+    #[test]
+    fn core_stays_pure_and_the_domain_knows_no_http() {
+        let found =
+            check_text("[package]\nname = \"tally-core\"\n[dependencies.tokio]\nversion = \"1\"\n");
+        assert!(found[0].contains("core may not use `tokio`"), "{found:?}");
+        let found = check_text(
+            "[package]\nname = \"tally\"\n[dependencies]\naxum = { workspace = true }\n",
+        );
+        assert!(found[0].contains("may not know HTTP"), "{found:?}");
+    }
+
+    #[test]
+    fn a_new_crate_needs_a_place() {
+        assert!(
+            check_text("[package]\nname = \"tally-extra\"\n")[0].contains("no place in the layers")
+        );
+    }
+}

@@ -14,6 +14,7 @@ mod tidy;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use std::process::ExitCode;
 
 /// Tally's development commands.
 #[derive(Parser)]
@@ -49,8 +50,18 @@ enum Task {
     Contract,
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // One line: what failed stands above it, and a backtrace of this program helps nobody.
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<()> {
     std::env::set_current_dir(shell::workspace_root())?;
     match args.task {
         Task::Test => test::run(),

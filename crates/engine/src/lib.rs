@@ -1,1 +1,163 @@
-//! .
+//! What a store must do, and the runner that turns commands into commits.
+//!
+//! An engine loads rows, commits changes atomically and scans pages in order. It never learns
+//! what a like is.
+
+pub mod clock;
+pub mod error;
+pub mod faulty;
+pub mod memory;
+pub mod runner;
+
+use std::future::Future;
+
+use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, TotalKey};
+use tally_core::time::{Stamp, Timestamp};
+use tally_core::view::{View, Wants};
+use tally_core::{Cursor, Name};
+
+pub use clock::{Clock, SystemClock};
+pub use error::{CommitError, StoreError};
+pub use runner::{Failure, Runner, RunnerOptions, Settled};
+
+/// A place in the store's history: everything that was visible at one moment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Mark(pub u64);
+
+/// What [`Engine::load`] found, in the order of the wants.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Loaded {
+    /// Rows.
+    pub rows: Vec<Option<Row>>,
+    /// Totals; absent is 0.
+    pub totals: Vec<i64>,
+    /// The moment at which all of this was true.
+    pub mark: Mark,
+}
+
+/// What the decisions of a batch stand on.
+pub struct Seen<'a> {
+    /// The moment of the oldest load.
+    pub mark: Mark,
+    /// The rows and totals, as they were loaded.
+    pub view: &'a View,
+}
+
+/// A commit that was taken.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Committed {
+    /// The moment right after it.
+    pub mark: Mark,
+    /// Each added total as it is now, in the order of the additions; `None` when it is what was
+    /// loaded plus what was added.
+    pub totals: Option<Vec<i64>>,
+}
+
+/// What to scan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Range {
+    /// Edges of one list, newest first.
+    List {
+        /// The list.
+        list: ListKey,
+        /// The last row of the page before.
+        after: Option<Place>,
+    },
+    /// Jobs that have not ended, oldest id first.
+    OpenJobs,
+    /// API keys, by id.
+    ApiKeys,
+    /// Remembered answers that expire before a time, soonest first.
+    Replays {
+        /// The time.
+        before: Timestamp,
+    },
+}
+
+/// A row's place in a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The relation, for lists that run over all of them.
+    pub relation: Name,
+    /// The stamp, and the id that breaks ties.
+    pub cursor: Cursor,
+}
+
+impl Place {
+    /// Where an edge stands in a list.
+    pub fn of(list: &ListKey, key: &EdgeKey, edge: &Edge) -> Self {
+        let cursor = Cursor { stamp: edge.created, other: key.other(list.side).to_owned() };
+        Self { relation: key.relation.clone(), cursor }
+    }
+}
+
+/// A page of rows, in order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Page {
+    /// The rows.
+    pub items: Vec<(Key, Row)>,
+    /// Whether there are more.
+    pub more: bool,
+    /// The moment at which all of this was true.
+    pub mark: Mark,
+}
+
+/// What an audit tells as it goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Finding {
+    /// So many rows have been read.
+    Progress(u64),
+    /// A total that is not what its edges add up to, both as of one moment.
+    Drift {
+        /// The total.
+        total: TotalKey,
+        /// What it says.
+        stored: i64,
+        /// What its edges say.
+        counted: i64,
+    },
+    /// An edge that does not stand in its lists, or a list entry without its edge.
+    Stray(String),
+}
+
+/// What an audit read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Audited {
+    /// Edges.
+    pub edges: u64,
+    /// Totals.
+    pub totals: u64,
+}
+
+/// A store. Small and closed: everything that differs between stores is behind these calls.
+pub trait Engine: Send + Sync + 'static {
+    /// Creates, migrates or checks the store. Gives the newest stamp that it holds, so that time
+    /// never runs backwards over a restart.
+    fn prepare(&self) -> impl Future<Output = Result<Stamp, StoreError>> + Send;
+
+    /// Every row and total asked for, as of one moment.
+    fn load(&self, wants: &Wants) -> impl Future<Output = Result<Loaded, StoreError>> + Send;
+
+    /// All or nothing. A conflict if a row or total that was decided on has moved. When it
+    /// returns, the changes are visible to the next load; [`Engine::settle`] says when they last.
+    fn commit(
+        &self,
+        seen: Seen<'_>,
+        changes: &Changes,
+    ) -> impl Future<Output = Result<Committed, CommitError>> + Send;
+
+    /// Returns when everything that was visible at the mark is durable, or says that it is lost.
+    fn settle(&self, mark: Mark) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// One page in order: the read side, which skips the queue.
+    fn scan(&self, range: &Range, limit: usize) -> impl Future<Output = Result<Page, StoreError>> + Send;
+
+    /// Recounts everything as of one moment, and tells what does not add up.
+    fn audit(
+        &self,
+        tell: &mut (dyn FnMut(Finding) + Send),
+    ) -> impl Future<Output = Result<Audited, StoreError>> + Send;
+
+    /// Whether the store answers and takes writes.
+    fn ping(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+}

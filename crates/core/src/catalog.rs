@@ -1,0 +1,185 @@
+//! What is declared: the relations that exist and how each behaves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::condition::Condition;
+use crate::error::Refusal;
+use crate::id::Name;
+use crate::meta::MetaShape;
+use crate::rows::{Home, Key, Side, TotalKey};
+
+/// Who may read the edges of a relation, apart from servers with an API key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReadPolicy {
+    /// Everyone who is signed in.
+    Public,
+    /// Each subject its own; counts are for all.
+    #[default]
+    Own,
+    /// Nobody.
+    None,
+}
+
+/// Optional conditions, each a CEL expression.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions {
+    /// Asked before an edge is made.
+    pub relate: Option<Condition>,
+    /// Asked before an edge is removed.
+    pub unrelate: Option<Condition>,
+    /// Asked before an edge, a count or a list is shown.
+    pub read: Option<Condition>,
+}
+
+/// One declared relation.
+#[derive(Clone, Debug)]
+pub struct RelationDef {
+    /// Its name.
+    pub name: Name,
+    /// Who may read it.
+    pub read: ReadPolicy,
+    /// Whether the object must be registered.
+    pub requires_object: bool,
+    /// How many edges a subject may have at once.
+    pub limit_per_subject: Option<u32>,
+    /// The kinds of which an edge has exactly one; empty when the relation has none.
+    pub one_of: Vec<Name>,
+    /// The shape of `meta`; without one, any bounded map is taken.
+    pub meta: Option<MetaShape>,
+    /// Whether `meta` of an existing edge may be replaced.
+    pub mutable_meta: bool,
+    /// Whether a subject may relate to an object that it owns.
+    pub allow_self: bool,
+    /// Conditions.
+    pub when: Conditions,
+}
+
+impl RelationDef {
+    /// A relation with everything at its default.
+    pub fn new(name: Name, read: ReadPolicy) -> Self {
+        Self {
+            name,
+            read,
+            requires_object: false,
+            limit_per_subject: None,
+            one_of: Vec::new(),
+            meta: None,
+            mutable_meta: false,
+            allow_self: true,
+            when: Conditions::default(),
+        }
+    }
+
+    /// The side whose home keeps the edge. A limit per subject is exact on every store because
+    /// the edges and their total then live together with the subject.
+    pub fn home(&self) -> Side {
+        if self.limit_per_subject.is_some() { Side::Subject } else { Side::Object }
+    }
+}
+
+/// Everything that is declared.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    relations: BTreeMap<Name, Arc<RelationDef>>,
+    /// How long an idempotency key is remembered.
+    pub idempotency_ttl_ms: u64,
+}
+
+/// How long an idempotency key is remembered by default: a day.
+pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 60 * 60 * 1000;
+
+impl Default for Catalog {
+    fn default() -> Self {
+        let built_in = [("like", ReadPolicy::Public), ("bookmark", ReadPolicy::Own), ("favorite", ReadPolicy::Own)];
+        let mut catalog = Self { relations: BTreeMap::new(), idempotency_ttl_ms: IDEMPOTENCY_TTL_MS };
+        for (name, read) in built_in {
+            catalog.declare(RelationDef::new(Name::new(name).expect("built-in names are valid"), read));
+        }
+        catalog
+    }
+}
+
+impl Catalog {
+    /// Adds a relation, or replaces the one of the same name.
+    pub fn declare(&mut self, relation: RelationDef) {
+        self.relations.insert(relation.name.clone(), Arc::new(relation));
+    }
+
+    /// The relation of this name, or a refusal with the nearest name there is.
+    pub fn relation(&self, name: &Name) -> Result<&Arc<RelationDef>, Refusal> {
+        self.relations.get(name).ok_or_else(|| Refusal::RelationNotFound {
+            name: name.clone(),
+            near: nearest(name.as_str(), self.relations.keys().map(Name::as_str)).and_then(|near| Name::new(near).ok()),
+        })
+    }
+
+    /// Every declared relation, by name.
+    pub fn relations(&self) -> impl Iterator<Item = &Arc<RelationDef>> {
+        self.relations.values()
+    }
+
+    /// Where a row lives on a store that keeps homes together.
+    pub fn home(&self, key: &Key) -> Home {
+        match key {
+            Key::Edge(edge) => match self.relations.get(&edge.relation).map_or(Side::Object, |def| def.home()) {
+                Side::Object => Home::Object(edge.object.clone()),
+                Side::Subject => Home::Subject(edge.subject.clone()),
+            },
+            Key::Object(object) => Home::Object(object.clone()),
+            Key::Subject(subject) => Home::Subject(subject.clone()),
+            Key::Replay(replay) => Home::Replay(replay.clone()),
+            Key::Job(_) | Key::ApiKey(_) => Home::System,
+        }
+    }
+
+    /// Where a total lives.
+    pub fn total_home(&self, key: &TotalKey) -> Home {
+        match key {
+            TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => Home::Object(object.clone()),
+            TotalKey::Subject { subject, .. } => Home::Subject(subject.clone()),
+        }
+    }
+}
+
+/// The candidate that differs from `word` by at most a third of its letters, and least.
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(apart, _)| *apart <= word.chars().count().div_ceil(3))
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typing_error_gets_a_hint() {
+        let catalog = Catalog::default();
+        let near = |name: &str| match catalog.relation(&Name::new(name).unwrap()) {
+            Err(Refusal::RelationNotFound { near, .. }) => near.map(|near| near.to_string()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(near("lik").as_deref(), Some("like"));
+        assert_eq!(near("favourite").as_deref(), Some("favorite"));
+        assert_eq!(near("zebra"), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! Conditions: small CEL expressions that decide whether something may happen.
+//!
+//! A condition that is false, not a boolean, or in error denies. Comprehensions (`all`, `exists`,
+//! `map`, `filter`) are refused when the condition is read, so that none can run for long.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+use cel::{Context, Program, Value};
+
+use crate::error::Refusal;
+use crate::limits::CONDITION_CHARS_MAX;
+
+/// The names that a condition may use.
+pub const VARIABLES: [&str; 5] = ["auth", "object", "subject", "meta", "now"];
+
+/// A condition that was checked when it was read.
+#[derive(Clone)]
+pub struct Condition {
+    text: Arc<str>,
+    program: Arc<Program>,
+    reads_object: bool,
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Condition").field(&self.text).finish()
+    }
+}
+
+/// What a condition is asked about.
+pub struct Facts<'a> {
+    /// Who calls: `kind`, `subject`, `role`, `claims`.
+    pub auth: &'a serde_json::Value,
+    /// The object: `id`, `type`, `exists`, and what it was registered with.
+    pub object: serde_json::Value,
+    /// Whose edge it is.
+    pub subject: Option<&'a str>,
+    /// The edge's meta.
+    pub meta: Option<&'a serde_json::Map<String, serde_json::Value>>,
+    /// The stamped time.
+    pub now: crate::time::Timestamp,
+}
+
+impl Condition {
+    /// Reads a condition, and says what is wrong with one that cannot be used.
+    pub fn compile(text: &str) -> Result<Self, String> {
+        if text.chars().count() > CONDITION_CHARS_MAX {
+            return Err(format!("a condition has at most {CONDITION_CHARS_MAX} characters"));
+        }
+        let program = Program::compile(text).map_err(|error| error.to_string())?;
+        if has_comprehension(program.expression()) {
+            return Err("a condition may not loop (all, exists, exists_one, map, filter)".into());
+        }
+        let references = program.references();
+        let unknown: Vec<&str> = references.variables().into_iter().filter(|name| !VARIABLES.contains(name)).collect();
+        if !unknown.is_empty() {
+            return Err(format!("unknown name `{}`; a condition knows {}", unknown.join("`, `"), VARIABLES.join(", ")));
+        }
+        let known = Context::default();
+        drop(known);
+        let reads_object = references.has_variable("object");
+        Ok(Self { text: text.into(), reads_object, program: Arc::new(program) })
+    }
+
+    /// Whether the object's row must be loaded to answer.
+    pub fn reads_object(&self) -> bool {
+        self.reads_object
+    }
+
+    /// Passes, or refuses with the condition's own text.
+    pub fn check(&self, facts: Facts<'_>) -> Result<(), Refusal> {
+        match self.evaluate(facts) {
+            Some(true) => Ok(()),
+            _ => Err(Refusal::ConditionFailed(self.text.to_string())),
+        }
+    }
+
+    fn evaluate(&self, facts: Facts<'_>) -> Option<bool> {
+        let mut context = Context::default();
+        context.add_variable_from_value("auth", to_cel(facts.auth));
+        context.add_variable_from_value("object", to_cel(&facts.object));
+        context.add_variable_from_value("subject", facts.subject.map_or(Value::Null, |text| Value::from(text.to_owned())));
+        let meta = facts.meta.map_or_else(|| to_cel(&serde_json::json!({})), |map| map_to_cel(map));
+        context.add_variable_from_value("meta", meta);
+        context.add_variable("now", cel::Timestamp(to_chrono(facts.now)?)).ok()?;
+        match self.program.execute(&context) {
+            Ok(Value::Bool(held)) => Some(held),
+            _ => None,
+        }
+    }
+}
+
+fn to_chrono(time: crate::time::Timestamp) -> Option<chrono::DateTime<chrono::FixedOffset>> {
+    Some(chrono::DateTime::from_timestamp_millis(i64::try_from(time.0).ok()?)?.fixed_offset())
+}
+
+/// JSON to CEL, with every whole number an `int`: `object.price > 5` must not fail on `uint`.
+fn to_cel(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(held) => Value::Bool(*held),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => Value::Int(whole),
+            None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        serde_json::Value::String(text) => Value::from(text.clone()),
+        serde_json::Value::Array(items) => Value::from(items.iter().map(to_cel).collect::<Vec<_>>()),
+        serde_json::Value::Object(map) => map_to_cel(map),
+    }
+}
+
+fn map_to_cel(map: &serde_json::Map<String, serde_json::Value>) -> Value {
+    Value::from(map.iter().map(|(key, value)| (key.clone(), to_cel(value))).collect::<std::collections::HashMap<_, _>>())
+}
+
+fn has_comprehension(node: &IdedExpr) -> bool {
+    match &node.expr {
+        Expr::Comprehension(_) => true,
+        Expr::Call(call) => call.target.iter().any(|target| has_comprehension(target)) || call.args.iter().any(has_comprehension),
+        Expr::List(list) => list.elements.iter().any(has_comprehension),
+        Expr::Select(select) => has_comprehension(&select.operand),
+        Expr::Map(map) => map.entries.iter().any(|entry| entry_has_comprehension(&entry.expr)),
+        Expr::Struct(fields) => fields.entries.iter().any(|entry| entry_has_comprehension(&entry.expr)),
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => false,
+    }
+}
+
+fn entry_has_comprehension(entry: &EntryExpr) -> bool {
+    match entry {
+        EntryExpr::StructField(field) => has_comprehension(&field.value),
+        EntryExpr::MapEntry(entry) => has_comprehension(&entry.key) || has_comprehension(&entry.value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+    use serde_json::json;
+
+    fn holds(text: &str) -> bool {
+        let auth = json!({"kind": "user", "subject": "alice", "claims": {"age": 20, "verified": true}});
+        let facts = Facts {
+            auth: &auth,
+            object: json!({"id": "1", "type": "post", "exists": true, "status": "published", "attributes": {"owner": "bob"}}),
+            subject: Some("alice"),
+            meta: None,
+            now: Timestamp(1_700_000_000_000),
+        };
+        Condition::compile(text).unwrap().check(facts).is_ok()
+    }
+
+    #[test]
+    fn a_condition_that_is_not_plainly_true_denies() {
+        for (text, expected) in [
+            ("true", true),
+            ("object.status == 'published'", true),
+            ("auth.subject == subject && auth.claims.verified", true),
+            ("auth.claims.age >= 18", true),
+            ("now > timestamp('2020-01-01T00:00:00Z')", true),
+            ("object.attributes.owner != subject", true),
+            ("has(meta.memo)", false),
+            ("false", false),
+            ("object.missing == 1", false),
+            ("1", false),
+            ("auth.claims.age / 0 == 1", false),
+            ("'a' > 1", false),
+        ] {
+            assert_eq!(holds(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_when_it_is_read() {
+        for bad in ["object.", "[1].all(x, x > 0)", "{'a': [1].map(x, x)} == {}", "request.auth != null", ""] {
+            assert!(Condition::compile(bad).is_err(), "{bad}");
+        }
+        assert!(Condition::compile(&"!".repeat(3_000)).is_err());
+    }
+}

@@ -1,0 +1,95 @@
+//! The one place that knows which rule decides which command.
+
+use crate::catalog::Catalog;
+use crate::command::{Auth, Call, Command, Decided, Reply};
+use crate::error::Refusal;
+use crate::rules::{batch, job, key, object, once, relation, subject};
+use crate::time::{Stamp, Timestamp};
+use crate::view::{Stop, View};
+
+/// What comes with a command from outside: its time, a fresh id, what is declared, who asks.
+pub struct Context<'a> {
+    /// Unique, and later than that of every command before it.
+    pub stamp: Stamp,
+    /// A fresh random number, for rows that need a name.
+    pub id: u64,
+    /// What is declared.
+    pub catalog: &'a Catalog,
+    /// Who asks.
+    pub auth: &'a Auth,
+}
+
+impl Context<'_> {
+    /// The stamped time.
+    pub fn now(&self) -> Timestamp {
+        self.stamp.time()
+    }
+}
+
+/// Decides one call. A miss leaves the view as it was; so does a refusal, but for the
+/// remembered answer of a call that is to be answered once.
+pub fn decide(call: &Call, stamp: Stamp, id: u64, catalog: &Catalog, view: &mut View) -> Result<Decided, Stop> {
+    let context = Context { stamp, id, catalog, auth: &call.auth };
+    let start = view.savepoint();
+    let outcome = match &call.once {
+        Some(once) => once::decide(once, &call.command, &context, view),
+        None => attempt(&call.command, &context, view).map(|reply| (reply, false)),
+    };
+    match outcome {
+        Ok((reply, replayed)) => {
+            let cost = view.cost_since(start);
+            Ok(Decided { reply, cost, replayed })
+        }
+        Err(stop) => {
+            view.rollback(start);
+            Err(stop)
+        }
+    }
+}
+
+/// Runs a rule; a refusal becomes an answer, with everything it touched put back.
+pub(crate) fn attempt(
+    command: &Command,
+    context: &Context<'_>,
+    view: &mut View,
+) -> Result<Result<Reply, Refusal>, Stop> {
+    let start = view.savepoint();
+    match run(command, context, view) {
+        Ok(reply) => Ok(Ok(reply)),
+        Err(Stop::Refused(refusal)) => {
+            view.rollback(start);
+            Ok(Err(refusal))
+        }
+        Err(Stop::Miss) => Err(Stop::Miss),
+    }
+}
+
+/// The only match on [`Command`] that leads to a rule.
+fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    match command {
+        Command::Relate { relation, object, subject, kind, meta } => {
+            let edge = relation::edge_key(relation, object, subject);
+            relation::relate(&edge, kind.as_ref(), meta.as_ref(), context, view)
+        }
+        Command::Unrelate { relation, object, subject } => {
+            relation::unrelate(&relation::edge_key(relation, object, subject), context, view)
+        }
+        Command::Toggle { relation, object, subject, kind, meta } => {
+            let edge = relation::edge_key(relation, object, subject);
+            relation::toggle(&edge, kind.as_ref(), meta.as_ref(), context, view)
+        }
+        Command::Batch { atomic, commands } => batch::decide(*atomic, commands, context, view),
+        Command::PutObject { object, status, attributes } => {
+            object::put(object, status.as_deref(), attributes, context, view)
+        }
+        Command::DeleteObject { object } => object::delete(object, context, view),
+        Command::Forget { subject } => subject::forget(subject, context, view),
+        Command::Suspend { subject } => subject::suspend(subject, context, view),
+        Command::Restore { subject } => subject::restore(subject, context, view),
+        Command::Sweep { job, edges } => job::sweep(*job, edges, context, view),
+        Command::Repair { total, by } => job::repair(total, *by, view),
+        Command::PutApiKey { id, key } => key::put(id, key, view),
+        Command::RevokeApiKey { id } => key::revoke(id, context, view),
+        Command::Expire { replays } => once::expire(replays, context, view),
+    }
+}

@@ -1,0 +1,107 @@
+//! Why a command was refused, with the stable code that a client sees.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Name, ObjectId, SubjectId};
+
+/// A refusal: a definite no, with nothing written.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
+pub enum Refusal {
+    /// The request itself is wrong.
+    #[error("{0}")]
+    BadRequest(String),
+    /// A cursor that is broken or belongs to another list.
+    #[error("this cursor is broken or belongs to another list; start again without one")]
+    BadCursor,
+    /// Something that the caller named does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// A relation that is not declared.
+    #[error("there is no relation `{name}`{}", hint(.near))]
+    RelationNotFound {
+        /// What was asked for.
+        name: Name,
+        /// A declared name that is spelled nearly the same.
+        near: Option<Name>,
+    },
+    /// The relation wants a registered object, and this one is not.
+    #[error("the object `{0}` is not registered")]
+    ObjectNotFound(ObjectId),
+    /// The caller may not do this.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The subject is suspended.
+    #[error("the subject `{0}` is suspended")]
+    Suspended(SubjectId),
+    /// A configured condition said no, or erred.
+    #[error("the condition `{0}` does not hold")]
+    ConditionFailed(String),
+    /// The edge is there with another `meta`.
+    #[error("this edge exists with another meta; unrelate it first, or declare the relation with mutable_meta = true")]
+    Immutable,
+    /// The subject has as many edges as the relation lets it have.
+    #[error("`{relation}` allows {limit} per subject")]
+    LimitExceeded {
+        /// The relation.
+        relation: Name,
+        /// Its limit.
+        limit: u32,
+    },
+    /// The state is not one in which this can be done.
+    #[error("{0}")]
+    Conflict(String),
+    /// One command of an atomic batch was refused, so none took effect.
+    #[error("command {index} was refused, so none of the batch took effect: {cause}")]
+    BatchRefused {
+        /// Its place in the batch, from 0.
+        index: usize,
+        /// Why.
+        cause: Box<Refusal>,
+    },
+    /// More than a limit allows.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The same idempotency key with another request.
+    #[error("this Idempotency-Key was used for another request: {field} differs")]
+    IdempotencyKeyReused {
+        /// The first field that differs.
+        field: String,
+    },
+    /// A defect: the rules met a state that they hold impossible. Loud, and nothing is written.
+    #[error("an internal check failed: {0}")]
+    Broken(String),
+}
+
+fn hint(near: &Option<Name>) -> String {
+    near.as_ref().map_or_else(
+        || "; declare it in the configuration as [relations.NAME]".into(),
+        |name| format!("; did you mean `{name}`?"),
+    )
+}
+
+impl Refusal {
+    /// A wrong request, in words.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::BadRequest(detail.into())
+    }
+
+    /// The stable code of the HTTP contract.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadRequest(_) => "bad_request",
+            Self::BadCursor => "bad_cursor",
+            Self::NotFound(_) => "not_found",
+            Self::RelationNotFound { .. } => "relation_not_found",
+            Self::ObjectNotFound(_) => "object_not_found",
+            Self::Forbidden(_) | Self::Suspended(_) => "forbidden",
+            Self::ConditionFailed(_) => "condition_failed",
+            Self::Immutable => "immutable",
+            Self::LimitExceeded { .. } => "limit_exceeded",
+            Self::Conflict(_) => "conflict",
+            Self::BatchRefused { .. } => "batch_refused",
+            Self::TooLarge(_) => "too_large",
+            Self::IdempotencyKeyReused { .. } => "idempotency_key_reused",
+            Self::Broken(_) => "internal",
+        }
+    }
+}

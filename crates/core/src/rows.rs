@@ -1,0 +1,314 @@
+//! The rows that stores keep: typed and closed, so that each store lays them out in its own idiom.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Name, ObjectId, SubjectId};
+use crate::meta::Meta;
+use crate::time::{Stamp, Timestamp};
+
+/// The two ends of an edge.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Side {
+    /// What is acted on.
+    Object,
+    /// Who acts.
+    Subject,
+}
+
+/// Names one edge.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct EdgeKey {
+    /// What is acted on.
+    pub object: ObjectId,
+    /// The kind of edge.
+    pub relation: Name,
+    /// Who acts.
+    pub subject: SubjectId,
+}
+
+/// An edge: it exists or it does not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// When it was made, and its place in both lists.
+    pub created: Stamp,
+    /// Which of the relation's kinds it is, where the relation has kinds.
+    pub kind: Option<Name>,
+    /// What the caller attached.
+    pub meta: Option<Meta>,
+    /// Hidden while its subject is suspended: not counted, not listed, not lost.
+    pub hidden: bool,
+}
+
+/// Names a row.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Key {
+    /// An edge.
+    Edge(EdgeKey),
+    /// A registered object.
+    Object(ObjectId),
+    /// What is known about a subject beyond its edges.
+    Subject(SubjectId),
+    /// A remembered answer.
+    Replay(ReplayKey),
+    /// A piece of long work.
+    Job(JobId),
+    /// An API key.
+    ApiKey(String),
+}
+
+/// The value of a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Row {
+    /// See [`Edge`].
+    Edge(Edge),
+    /// See [`Object`].
+    Object(Object),
+    /// See [`Subject`].
+    Subject(Subject),
+    /// See [`Replay`].
+    Replay(Replay),
+    /// See [`Job`].
+    Job(Job),
+    /// See [`ApiKey`].
+    ApiKey(ApiKey),
+}
+
+/// A registered object.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Object {
+    /// Free text such as `published`.
+    pub status: Option<String>,
+    /// Free-form attributes; `owner` is what `allow_self` looks at.
+    pub attributes: Meta,
+    /// When it was registered.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A subject that is suspended. Without a row, a subject is simply itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Subject {
+    /// Since when.
+    pub suspended_at: Timestamp,
+    /// The job that hides its edges.
+    pub job: JobId,
+}
+
+/// Names a remembered answer: the key is the caller's own, so callers cannot meet.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ReplayKey {
+    /// Who sent it.
+    pub caller: String,
+    /// The Idempotency-Key.
+    pub key: String,
+}
+
+/// A remembered answer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Replay {
+    /// A fingerprint for each field of the request.
+    pub fields: Arc<Vec<(String, u64)>>,
+    /// The answer, as JSON.
+    pub answer: String,
+    /// When it may be forgotten.
+    pub expires_at: Timestamp,
+}
+
+/// Names a job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct JobId(pub u64);
+
+/// Long work, done in steps that each commit, and taken up again after a stop.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// What it does.
+    pub work: Work,
+    /// Only edges made before this are touched: what comes later is a new life.
+    pub before: Stamp,
+    /// How many edges it has changed.
+    pub edges: u64,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// What a job does.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Work {
+    /// Removes every edge of a subject.
+    Forget {
+        /// Whose.
+        subject: SubjectId,
+    },
+    /// Removes every edge of an object.
+    Clear {
+        /// Of what.
+        object: ObjectId,
+    },
+    /// Hides every edge of a suspended subject.
+    Hide {
+        /// Whose.
+        subject: SubjectId,
+    },
+    /// Shows them again.
+    Show {
+        /// Whose.
+        subject: SubjectId,
+    },
+}
+
+/// What a key may do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Reads.
+    Read,
+    /// Reads and writes for any subject.
+    Service,
+    /// Everything.
+    Admin,
+}
+
+/// An API key; the secret itself is never stored.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ApiKey {
+    /// SHA-256 of the secret, in hex.
+    pub hash: String,
+    /// What it may do.
+    pub role: Role,
+    /// What people call it.
+    pub name: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it stopped working.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// Names a total: a number that is only ever added to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum TotalKey {
+    /// How many visible edges an object has in a relation: the count.
+    Object {
+        /// The object.
+        object: ObjectId,
+        /// The relation.
+        relation: Name,
+    },
+    /// How many of them are of one kind.
+    Kind {
+        /// The object.
+        object: ObjectId,
+        /// The relation.
+        relation: Name,
+        /// The kind.
+        kind: Name,
+    },
+    /// How many edges, visible or hidden, a subject has in a relation.
+    Subject {
+        /// The subject.
+        subject: SubjectId,
+        /// The relation.
+        relation: Name,
+    },
+}
+
+/// Names one newest-first list of edges.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListKey {
+    /// Whose list it is.
+    pub side: Side,
+    /// The object or the subject.
+    pub id: String,
+    /// One relation, or all of them one after the other.
+    pub relation: Option<Name>,
+    /// The hidden edges rather than the visible ones.
+    pub hidden: bool,
+}
+
+impl EdgeKey {
+    /// The two lists in which an edge stands. Stores with indexes of their own derive the same.
+    pub fn lists(&self, edge: &Edge) -> [ListKey; 2] {
+        [Side::Object, Side::Subject].map(|side| ListKey {
+            side,
+            id: self.end(side).to_owned(),
+            relation: Some(self.relation.clone()),
+            hidden: edge.hidden,
+        })
+    }
+
+    /// The id on one side.
+    pub fn end(&self, side: Side) -> &str {
+        match side {
+            Side::Object => self.object.as_str(),
+            Side::Subject => self.subject.as_str(),
+        }
+    }
+
+    /// The id on the side across.
+    pub fn other(&self, side: Side) -> &str {
+        match side {
+            Side::Object => self.subject.as_str(),
+            Side::Subject => self.object.as_str(),
+        }
+    }
+
+    /// The totals that count this edge.
+    pub fn totals<'a>(&'a self, edge: &'a Edge) -> impl Iterator<Item = TotalKey> + 'a {
+        let (object, relation) = (&self.object, &self.relation);
+        let shown = (!edge.hidden).then(|| TotalKey::Object { object: object.clone(), relation: relation.clone() });
+        let kind = edge.kind.as_ref().filter(|_| !edge.hidden).map(|kind| TotalKey::Kind {
+            object: object.clone(),
+            relation: relation.clone(),
+            kind: kind.clone(),
+        });
+        let subject = TotalKey::Subject { subject: self.subject.clone(), relation: relation.clone() };
+        shown.into_iter().chain(kind).chain([subject])
+    }
+}
+
+/// What a store with slots keeps together.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Home {
+    /// Everything of one object.
+    Object(ObjectId),
+    /// Everything of one subject.
+    Subject(SubjectId),
+    /// One remembered answer.
+    Replay(ReplayKey),
+    /// Keys and jobs.
+    System,
+}
+
+/// One row's change. `before` is what the decision saw, so that a store can take down what
+/// depends on it without reading again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// The row as it was.
+    pub before: Option<Row>,
+    /// The row as it will be.
+    pub after: Option<Row>,
+}
+
+/// Everything that a batch changes, all or nothing, in one order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Changes {
+    /// Rows that are put or deleted.
+    pub rows: BTreeMap<Key, Change>,
+    /// Additions to totals. They never conflict.
+    pub adds: BTreeMap<TotalKey, i64>,
+    /// The newest stamp that the batch used.
+    pub stamp: Stamp,
+}
+
+impl Changes {
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.adds.is_empty()
+    }
+}

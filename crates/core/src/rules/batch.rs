@@ -1,0 +1,32 @@
+//! Several commands as one: all or none, or each on its own, in one commit either way.
+
+use crate::command::{Command, Reply};
+use crate::decide::{Context, attempt};
+use crate::error::Refusal;
+use crate::limits::ATOMIC_COMMANDS_MAX;
+use crate::time::Stamp;
+use crate::view::{Stop, View};
+
+/// Decides the commands in order, each seeing what those before it did.
+pub fn decide(atomic: bool, commands: &[Command], context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    if commands.len() > ATOMIC_COMMANDS_MAX {
+        return Err(Refusal::TooLarge(format!("a batch has at most {ATOMIC_COMMANDS_MAX} commands")).into());
+    }
+    let mut replies = Vec::with_capacity(commands.len());
+    let mut missed = false;
+    for (index, command) in commands.iter().enumerate() {
+        if matches!(command, Command::Batch { .. }) {
+            return Err(Refusal::bad_request("a batch cannot hold a batch").into());
+        }
+        let within = Context { stamp: Stamp(context.stamp.0 + index as u64), ..*context };
+        match attempt(command, &within, view) {
+            Ok(Err(cause)) if atomic && !missed => {
+                return Err(Refusal::BatchRefused { index, cause: Box::new(cause) }.into());
+            }
+            Ok(reply) => replies.push(reply),
+            // Go on, so that one load brings what all of them miss.
+            Err(_) => missed = true,
+        }
+    }
+    if missed { Err(Stop::Miss) } else { Ok(Reply::Batch(replies)) }
+}

@@ -1,0 +1,35 @@
+//! API keys: made once, revoked once, never shown again.
+
+use crate::command::Reply;
+use crate::decide::Context;
+use crate::error::Refusal;
+use crate::limits::LABEL_BYTES_MAX;
+use crate::rows::{ApiKey, Key, Row};
+use crate::view::{Stop, View};
+
+/// Stores a key.
+pub fn put(id: &str, key: &ApiKey, view: &mut View) -> Result<Reply, Stop> {
+    if key.name.len() > LABEL_BYTES_MAX {
+        return Err(Refusal::bad_request(format!("a key's name has at most {LABEL_BYTES_MAX} bytes")).into());
+    }
+    let row_key = Key::ApiKey(id.to_owned());
+    if view.row(&row_key)?.is_some() {
+        return Err(Refusal::Conflict(format!("there is a key `{id}` already")).into());
+    }
+    view.set(row_key, Some(Row::ApiKey(key.clone())))?;
+    Ok(Reply::Done { changed: true })
+}
+
+/// Ends a key. It stays listed, so that it is known what it was.
+pub fn revoke(id: &str, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    let row_key = Key::ApiKey(id.to_owned());
+    let Some(Row::ApiKey(key)) = view.row(&row_key)? else {
+        return Err(Refusal::NotFound(format!("there is no key `{id}`")).into());
+    };
+    if key.revoked_at.is_some() {
+        return Ok(Reply::Done { changed: false });
+    }
+    let revoked = ApiKey { revoked_at: Some(context.now()), ..key };
+    view.set(row_key, Some(Row::ApiKey(revoked)))?;
+    Ok(Reply::Done { changed: true })
+}

@@ -1,0 +1,60 @@
+//! Idempotency keys: the first answer is stored in the same commit as its effect, and replayed.
+//!
+//! Calls are decided one after another, so a second call with the same key that arrives while
+//! the first is in flight simply comes behind it, and finds the stored answer.
+
+use crate::command::{Command, Once, Reply};
+use crate::decide::{Context, attempt};
+use crate::error::Refusal;
+use crate::rows::{Key, Replay, ReplayKey, Row};
+use crate::view::{Stop, View};
+
+/// Answers from memory, or decides and remembers. Says whether it was a replay.
+pub fn decide(
+    once: &Once,
+    command: &Command,
+    context: &Context<'_>,
+    view: &mut View,
+) -> Result<(Result<Reply, Refusal>, bool), Stop> {
+    let key = Key::Replay(once.key.clone());
+    if let Some(Row::Replay(replay)) = view.row_uncounted(&key)?
+        && replay.expires_at > context.now()
+    {
+        if let Some(field) = first_difference(&replay.fields, &once.fields) {
+            return Ok((Err(Refusal::IdempotencyKeyReused { field }), false));
+        }
+        let answer = serde_json::from_str(&replay.answer)
+            .map_err(|error| Refusal::Broken(format!("a remembered answer is unreadable: {error}")))?;
+        return Ok((answer, true));
+    }
+    let reply = attempt(command, context, view)?;
+    if !matches!(reply, Err(Refusal::Broken(_))) {
+        let answer = serde_json::to_string(&reply).map_err(|error| Refusal::Broken(error.to_string()))?;
+        let expires_at = context.now().plus_ms(context.catalog.idempotency_ttl_ms);
+        let replay = Replay { fields: once.fields.clone(), answer, expires_at };
+        view.set_uncounted(key, Some(Row::Replay(replay)))?;
+    }
+    Ok((reply, false))
+}
+
+fn first_difference(stored: &[(String, u64)], sent: &[(String, u64)]) -> Option<String> {
+    let missing_from = |side: &[(String, u64)], field: &(String, u64)| !side.contains(field);
+    let differs = sent.iter().find(|field| missing_from(stored, field));
+    differs.or_else(|| stored.iter().find(|field| missing_from(sent, field))).map(|(name, _)| name.clone())
+}
+
+/// Drops remembered answers that have expired.
+pub fn expire(replays: &[ReplayKey], context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    let keys: Vec<Key> = replays.iter().cloned().map(Key::Replay).collect();
+    view.want(&keys, &[])?;
+    let mut changed = false;
+    for key in keys {
+        if let Some(Row::Replay(replay)) = view.row_uncounted(&key)?
+            && replay.expires_at <= context.now()
+        {
+            view.set_uncounted(key, None)?;
+            changed = true;
+        }
+    }
+    Ok(Reply::Done { changed })
+}

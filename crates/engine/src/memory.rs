@@ -1,0 +1,176 @@
+//! The oracle: a store so plain that it is right at a glance. Other engines are compared with it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, TotalKey};
+use tally_core::time::Stamp;
+use tally_core::view::Wants;
+
+use crate::{
+    Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Place, Range, Seen, StoreError,
+};
+
+/// Rows in ordered maps behind one lock.
+#[derive(Default)]
+pub struct Memory {
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Default)]
+struct State {
+    rows: BTreeMap<Key, Row>,
+    totals: BTreeMap<TotalKey, i64>,
+    stamp: Stamp,
+    mark: Mark,
+}
+
+impl Memory {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic while the lock is held leaves the maps as they were before the last insert or
+        // after it; either is a consistent map.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every row and every total that is not zero: what a full scan of any engine must equal.
+    pub fn dump(&self) -> (BTreeMap<Key, Row>, BTreeMap<TotalKey, i64>) {
+        let state = self.state();
+        let totals = state.totals.iter().filter(|(_, value)| **value != 0).map(|(key, value)| (key.clone(), *value));
+        (state.rows.clone(), totals.collect())
+    }
+
+    /// Overwrites a total behind the rules' back, so that tests of verify have something to find.
+    pub fn tamper(&self, key: TotalKey, value: i64) {
+        self.state().totals.insert(key, value);
+    }
+}
+
+impl State {
+    fn list(&self, list: &ListKey) -> Vec<(EdgeKey, Edge)> {
+        let mut edges: Vec<(EdgeKey, Edge)> = self
+            .rows
+            .iter()
+            .filter_map(|(key, row)| match (key, row) {
+                (Key::Edge(key), Row::Edge(edge)) => Some((key.clone(), edge.clone())),
+                _ => None,
+            })
+            .filter(|(key, edge)| key.end(list.side) == list.id && edge.hidden == list.hidden)
+            .filter(|(key, _)| list.relation.as_ref().is_none_or(|relation| key.relation == *relation))
+            .collect();
+        edges.sort_by(|(a, x), (b, y)| place_order(&Place::of(list, a, x), &Place::of(list, b, y)));
+        edges
+    }
+}
+
+/// The order of a list: relation by relation, newest first, then by the id across.
+pub fn place_order(a: &Place, b: &Place) -> std::cmp::Ordering {
+    a.relation
+        .cmp(&b.relation)
+        .then(b.cursor.stamp.cmp(&a.cursor.stamp))
+        .then(a.cursor.other.cmp(&b.cursor.other))
+}
+
+impl Engine for Memory {
+    async fn prepare(&self) -> Result<Stamp, StoreError> {
+        Ok(self.state().stamp)
+    }
+
+    async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
+        let state = self.state();
+        Ok(Loaded {
+            rows: wants.rows.iter().map(|key| state.rows.get(key).cloned()).collect(),
+            totals: wants.totals.iter().map(|key| state.totals.get(key).copied().unwrap_or(0)).collect(),
+            mark: state.mark,
+        })
+    }
+
+    async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
+        let mut state = self.state();
+        let moved = seen.view.seen().any(|(key, row)| state.rows.get(key) != row.as_ref())
+            || seen.view.seen_totals().any(|(key, value)| state.totals.get(key).copied().unwrap_or(0) != value);
+        if moved {
+            return Err(CommitError::Conflict);
+        }
+        for (key, change) in &changes.rows {
+            match &change.after {
+                Some(row) => state.rows.insert(key.clone(), row.clone()),
+                None => state.rows.remove(key),
+            };
+        }
+        let totals = changes.adds.iter().map(|(key, by)| {
+            let total = state.totals.entry(key.clone()).or_default();
+            *total += by;
+            *total
+        });
+        let totals = totals.collect();
+        state.stamp = state.stamp.max(changes.stamp);
+        state.mark = Mark(state.mark.0 + 1);
+        Ok(Committed { mark: state.mark, totals: Some(totals) })
+    }
+
+    async fn settle(&self, _mark: Mark) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
+        let state = self.state();
+        let mut items: Vec<(Key, Row)> = match range {
+            Range::List { list, after } => state
+                .list(list)
+                .into_iter()
+                .filter(|(key, edge)| {
+                    after.as_ref().is_none_or(|after| place_order(&Place::of(list, key, edge), after).is_gt())
+                })
+                .map(|(key, edge)| (Key::Edge(key), Row::Edge(edge)))
+                .collect(),
+            Range::OpenJobs => pick(&state.rows, |row| matches!(row, Row::Job(job) if job.finished_at.is_none())),
+            Range::ApiKeys => pick(&state.rows, |row| matches!(row, Row::ApiKey(_))),
+            Range::Replays { before } => {
+                let mut due =
+                    pick(&state.rows, |row| matches!(row, Row::Replay(replay) if replay.expires_at < *before));
+                due.sort_by_key(|(key, row)| match row {
+                    Row::Replay(replay) => (replay.expires_at, key.clone()),
+                    _ => (Default::default(), key.clone()),
+                });
+                due
+            }
+        };
+        let more = items.len() > limit;
+        items.truncate(limit);
+        Ok(Page { items, more, mark: state.mark })
+    }
+
+    async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
+        let state = self.state().clone();
+        let mut counted: HashMap<TotalKey, i64> = HashMap::new();
+        let mut edges = 0;
+        for (key, row) in &state.rows {
+            if let (Key::Edge(key), Row::Edge(edge)) = (key, row) {
+                edges += 1;
+                for total in key.totals(edge) {
+                    *counted.entry(total).or_default() += 1;
+                }
+            }
+        }
+        for (total, stored) in &state.totals {
+            let counted = counted.remove(total).unwrap_or(0);
+            if counted != *stored {
+                tell(Finding::Drift { total: total.clone(), stored: *stored, counted });
+            }
+        }
+        for (total, counted) in counted {
+            tell(Finding::Drift { total, stored: 0, counted });
+        }
+        tell(Finding::Progress(edges));
+        Ok(Audited { edges, totals: state.totals.len() as u64 })
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+fn pick(rows: &BTreeMap<Key, Row>, wanted: impl Fn(&Row) -> bool) -> Vec<(Key, Row)> {
+    rows.iter().filter(|(_, row)| wanted(row)).map(|(key, row)| (key.clone(), row.clone())).collect()
+}
+

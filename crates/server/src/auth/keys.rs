@@ -1,0 +1,300 @@
+//! API keys: made, shown once, stored as a hash, compared in constant time.
+//!
+//! A key is `tally_<id>_<secret>`. The id is public: it finds the stored key, names it in logs and
+//! revokes it. The secret has 256 bits, so a plain SHA-256 of it cannot be guessed backwards; a slow
+//! hash would only slow the server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tally::core::rows::{ApiKey, Role};
+use tally::core::time::Timestamp;
+
+use super::Principal;
+
+const PREFIX: &str = "tally_";
+const ID_CHARS: usize = 12;
+/// 62^43 is just above 2^256.
+const SECRET_CHARS: usize = 43;
+/// Without l, o, 0 and 1, which people confuse when they read an id to each other.
+const ID_ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+const SECRET_ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const ADMIN_KEY_CHARS_MIN: usize = 16;
+
+/// Why a key cannot be made or used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The key of the environment is too short to be safe.
+    #[error("an admin key has at least {ADMIN_KEY_CHARS_MIN} visible ASCII characters")]
+    WeakAdminKey,
+    /// The operating system gave no randomness.
+    #[error("the system's random source failed: {0}")]
+    Random(getrandom::Error),
+}
+
+/// A key that was just made: the only moment at which its secret is known.
+pub struct NewKey {
+    /// The public part, under which it is stored.
+    pub id: String,
+    /// What is stored.
+    pub stored: ApiKey,
+    /// What is handed to the person, once.
+    pub token: String,
+}
+
+impl NewKey {
+    /// Makes a key.
+    pub fn generate(role: Role, name: &str, now: Timestamp) -> Result<Self, KeyError> {
+        let id = random_text(ID_ALPHABET, ID_CHARS)?;
+        let secret = random_text(SECRET_ALPHABET, SECRET_CHARS)?;
+        let stored =
+            ApiKey { hash: hex(&sha256(&secret)), role, name: name.to_owned(), created_at: now, revoked_at: None };
+        Ok(NewKey { token: format!("{PREFIX}{id}_{secret}"), id, stored })
+    }
+}
+
+/// The two parts of a key that someone presents, or `None` if it does not have the form of one.
+pub fn parse(token: &str) -> Option<(&str, &str)> {
+    let (id, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;
+    let whole = |text: &str, chars: usize, alphabet: &[u8]| {
+        text.len() == chars && text.bytes().all(|byte| alphabet.contains(&byte))
+    };
+    (whole(id, ID_CHARS, ID_ALPHABET) && whole(secret, SECRET_CHARS, SECRET_ALPHABET)).then_some((id, secret))
+}
+
+/// The key of `TALLY_ADMIN_KEY`: any text, kept as a hash from the moment it arrives.
+pub struct AdminKey {
+    sha256: [u8; 32],
+}
+
+impl AdminKey {
+    /// Takes a key of enough visible characters.
+    pub fn new(key: &str) -> Result<Self, KeyError> {
+        if key.len() < ADMIN_KEY_CHARS_MIN || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(KeyError::WeakAdminKey);
+        }
+        Ok(AdminKey { sha256: sha256(key) })
+    }
+
+    /// Whether this is the key; takes the same time whether it is or not.
+    pub fn verify(&self, presented: &str) -> bool {
+        same(&self.sha256, &sha256(presented))
+    }
+}
+
+/// The keys that are accepted now.
+pub struct KeyRing {
+    admin: Option<AdminKey>,
+    // A std lock: held for a lookup, never across an await.
+    keys: RwLock<HashMap<Arc<str>, Accepted>>,
+}
+
+#[derive(Clone, Copy)]
+struct Accepted {
+    sha256: [u8; 32],
+    role: Role,
+}
+
+impl KeyRing {
+    /// A ring with only the key of the environment, if there is one.
+    pub fn new(admin: Option<AdminKey>) -> Self {
+        KeyRing { admin, keys: RwLock::default() }
+    }
+
+    /// Adds a stored key, or takes it away if it was revoked.
+    pub fn put(&self, id: &str, stored: &ApiKey) {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        match accepted(stored) {
+            Some(key) => keys.insert(id.into(), key),
+            None => keys.remove(id),
+        };
+    }
+
+    /// Takes a key away.
+    pub fn remove(&self, id: &str) {
+        self.keys.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    /// Forgets every key but the environment's and takes these, as they are stored now.
+    pub fn replace<'a>(&self, stored: impl IntoIterator<Item = (&'a str, &'a ApiKey)>) {
+        let fresh = stored.into_iter().filter_map(|(id, key)| Some((Arc::from(id), accepted(key)?))).collect();
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+    }
+
+    /// Whether anyone could present a key that is accepted.
+    pub fn is_empty(&self) -> bool {
+        self.admin.is_none() && self.keys.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Whose key this is, if it is anyone's.
+    pub fn verify(&self, token: &str) -> Option<Principal> {
+        if let Some((id, secret)) = parse(token) {
+            let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some((id, key)) = keys.get_key_value(id)
+                && same(&key.sha256, &sha256(secret))
+            {
+                return Some(Principal::Key { id: Arc::clone(id), role: key.role });
+            }
+        }
+        let admin = self.admin.as_ref()?;
+        admin.verify(token).then(|| Principal::Key { id: "admin".into(), role: Role::Admin })
+    }
+}
+
+fn accepted(stored: &ApiKey) -> Option<Accepted> {
+    if stored.revoked_at.is_some() {
+        return None;
+    }
+    Some(Accepted { sha256: unhex(&stored.hash)?, role: stored.role })
+}
+
+/// The one place where secrets meet: in constant time.
+fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    a.ct_eq(b).into()
+}
+
+pub(crate) fn sha256(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn hex(bytes: &[u8; 32]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Characters of the alphabet, each equally likely: a byte past the last whole multiple is thrown away.
+fn random_text(alphabet: &[u8], chars: usize) -> Result<String, KeyError> {
+    let fair = 256 - 256 % alphabet.len();
+    let mut text = String::with_capacity(chars);
+    let mut bytes = [0; 64];
+    while text.len() < chars {
+        getrandom::fill(&mut bytes).map_err(KeyError::Random)?;
+        let picked = bytes.iter().filter(|byte| usize::from(**byte) < fair);
+        text.extend(
+            picked.map(|byte| char::from(alphabet[usize::from(*byte) % alphabet.len()])).take(chars - text.len()),
+        );
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(role: Role) -> NewKey {
+        NewKey::generate(role, "test", Timestamp(1)).unwrap()
+    }
+
+    #[test]
+    fn a_made_key_is_accepted_until_it_is_revoked() {
+        let ring = KeyRing::new(None);
+        assert!(ring.is_empty());
+        let key = made(Role::Service);
+        assert_eq!(ring.verify(&key.token), None);
+        ring.put(&key.id, &key.stored);
+        let expected = Principal::Key { id: key.id.as_str().into(), role: Role::Service };
+        assert_eq!(ring.verify(&key.token), Some(expected.clone()));
+        ring.put(&key.id, &ApiKey { revoked_at: Some(Timestamp(2)), ..key.stored.clone() });
+        assert_eq!(ring.verify(&key.token), None);
+        ring.replace([(key.id.as_str(), &key.stored)]);
+        assert_eq!(ring.verify(&key.token), Some(expected));
+        ring.remove(&key.id);
+        assert_eq!(ring.verify(&key.token), None);
+    }
+
+    #[test]
+    fn a_secret_opens_only_its_own_id() {
+        let (one, other) = (made(Role::Admin), made(Role::Read));
+        let ring = KeyRing::new(None);
+        ring.put(&one.id, &one.stored);
+        ring.put(&other.id, &other.stored);
+        let (_, secret) = parse(&other.token).unwrap();
+        assert_eq!(ring.verify(&format!("tally_{}_{secret}", one.id)), None);
+        let mut tampered = one.token.clone();
+        let last = if tampered.pop() == Some('A') { 'B' } else { 'A' };
+        tampered.push(last);
+        assert_eq!(ring.verify(&tampered), None);
+    }
+
+    #[test]
+    fn neither_token_nor_stored_form_gives_the_other_away() {
+        let key = made(Role::Read);
+        let (_, secret) = parse(&key.token).unwrap();
+        let stored = serde_json::to_string(&key.stored).unwrap();
+        assert!(!stored.contains(secret));
+        assert_ne!(made(Role::Read).token, key.token);
+        // The stored hash is not itself a way in.
+        let ring = KeyRing::new(None);
+        ring.put(&key.id, &key.stored);
+        assert_eq!(ring.verify(&format!("tally_{}_{}", key.id, key.stored.hash)), None);
+    }
+
+    #[test]
+    fn only_the_whole_form_parses() {
+        let key = made(Role::Read);
+        assert!(parse(&key.token).is_some());
+        let bad = [
+            "",
+            "tally_",
+            "tally__",
+            "tally_abc_def",
+            &key.token[1..],
+            &format!("{}x", key.token),
+            &key.token[..key.token.len() - 1],
+            &key.token.replace("tally_", "Tally_"),
+            &key.token.replace(&key.id, "aaaaaaaaaa-a"),
+        ];
+        for token in bad {
+            assert_eq!(parse(token), None, "{token}");
+        }
+    }
+
+    #[test]
+    fn an_admin_key_is_any_long_enough_text() {
+        for weak in ["", "short", "123456789012345", "has a space in the middle", "ümläuts-are-not-ascii"] {
+            assert!(AdminKey::new(weak).is_err(), "{weak}");
+        }
+        let ring = KeyRing::new(Some(AdminKey::new("1234567890123456").unwrap()));
+        assert!(!ring.is_empty());
+        let admin = Principal::Key { id: "admin".into(), role: Role::Admin };
+        assert_eq!(ring.verify("1234567890123456"), Some(admin.clone()));
+        assert_eq!(ring.verify("1234567890123457"), None);
+        assert_eq!(ring.verify("123456789012345"), None);
+        // A key of our own form may serve as the admin key, too.
+        let key = made(Role::Read);
+        let ring = KeyRing::new(Some(AdminKey::new(&key.token).unwrap()));
+        assert_eq!(ring.verify(&key.token), Some(admin));
+    }
+
+    #[test]
+    fn a_damaged_stored_hash_accepts_nothing() {
+        let key = made(Role::Admin);
+        let ring = KeyRing::new(None);
+        for hash in ["", "zz", &"é".repeat(32), &"0".repeat(63)] {
+            ring.put(&key.id, &ApiKey { hash: hash.to_owned(), ..key.stored.clone() });
+            assert_eq!(ring.verify(&key.token), None, "{hash}");
+        }
+    }
+
+    #[test]
+    fn random_text_uses_the_whole_alphabet() {
+        let text = random_text(SECRET_ALPHABET, 20_000).unwrap();
+        assert_eq!(text.len(), 20_000);
+        for letter in SECRET_ALPHABET {
+            assert!(text.as_bytes().contains(letter), "{}", char::from(*letter));
+        }
+    }
+}

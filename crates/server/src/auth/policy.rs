@@ -1,0 +1,248 @@
+//! Who may do what: one table, and the one function that reads it.
+
+use tally::core::catalog::ReadPolicy;
+use tally::core::rows::Role;
+
+use super::Principal;
+
+/// Everything that can be asked for, as far as permission goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// Make an edge of a subject.
+    Relate,
+    /// Remove an edge of a subject.
+    Unrelate,
+    /// Flip an edge of a subject.
+    Toggle,
+    /// A batch, asked once for the subject of every command in it.
+    Batch,
+    /// Whether a subject has an edge.
+    ReadEdge,
+    /// An object's count, and whether a viewer is in it. A user who names no viewer is the viewer.
+    ReadObject,
+    /// Counts of many objects, and whether a viewer is in each; asked once for every relation.
+    ReadFeed,
+    /// Who has edges to an object.
+    ListSubjects,
+    /// What a subject has edges to.
+    ListObjects,
+    /// Counts as they change.
+    Live,
+    /// Remove everything of a subject.
+    ForgetSubject,
+    /// Hide everything of a subject.
+    SuspendSubject,
+    /// Show it again.
+    RestoreSubject,
+    /// Register an object.
+    PutObject,
+    /// What an object was registered with.
+    GetObject,
+    /// Remove an object with its edges.
+    DeleteObject,
+    /// How far a job is; the subject is whom the job is about.
+    ReadJob,
+    /// Recount, and repair.
+    Verify,
+    /// Copy the store.
+    Backup,
+    /// Make, list and revoke API keys.
+    ManageKeys,
+    /// Figures about the server.
+    Metrics,
+    /// Whether the server is alive and ready.
+    Health,
+    /// OpenAPI, the readable page, the console's own files.
+    Docs,
+}
+
+/// The columns of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Nobody,
+    ReadKey,
+    ServiceKey,
+    AdminKey,
+    Dev,
+    /// A user, asking about itself.
+    UserSelf,
+    /// A user, asking about someone else or about no subject at all.
+    UserOther,
+}
+
+/// What the table says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Allow,
+    /// Refused until they say who they are.
+    SignIn,
+    Forbid,
+    /// Where the relation is `read = "public"`.
+    IfPublic,
+    /// Where it is `public` or `own`, so not where it is `none`.
+    IfReadable,
+}
+
+const YES: Verdict = Verdict::Allow;
+const WHO: Verdict = Verdict::SignIn;
+const NO_: Verdict = Verdict::Forbid;
+const PUB: Verdict = Verdict::IfPublic;
+const OWN: Verdict = Verdict::IfReadable;
+
+/// The table. A column each for [`Who`], in its order; a row each for [`Call`], in its order.
+#[rustfmt::skip]
+const TABLE: [(Call, [Verdict; 7]); 23] = [
+    //                      nobody read  serv. admin dev   self  other
+    (Call::Relate,         [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Unrelate,       [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Toggle,         [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Batch,          [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::ReadEdge,       [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Call::ReadObject,     [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Call::ReadFeed,       [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Call::ListSubjects,   [WHO,   YES,  YES,  YES,  YES,  PUB,  PUB]),
+    (Call::ListObjects,    [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Call::Live,           [WHO,   YES,  YES,  YES,  YES,  OWN,  OWN]),
+    (Call::ForgetSubject,  [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::SuspendSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::RestoreSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::PutObject,      [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::GetObject,      [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::DeleteObject,   [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadJob,        [WHO,   YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Verify,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_]),
+    (Call::Backup,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_]),
+    (Call::ManageKeys,     [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_]),
+    (Call::Metrics,        [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::Health,         [YES,   YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::Docs,           [YES,   YES,  YES,  YES,  YES,  YES,  YES]),
+];
+
+/// Why something is not allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// 401: nobody has said who they are.
+    #[error("an API key or a user's token is needed: Authorization: Bearer …")]
+    Unauthenticated,
+    /// 403: the key's role is too small.
+    #[error("this API key's role does not allow it")]
+    Role,
+    /// 403: users act as themselves, on what they may see.
+    #[error("a user's token does not allow it")]
+    User,
+}
+
+/// Whether `principal` may make `call`, which is about `target` (if about one subject) in a relation with
+/// `read_policy` (if it reads one). What the caller leaves out counts against the principal, so that
+/// something forgotten is refused rather than allowed.
+pub fn authorize(
+    principal: Option<&Principal>,
+    call: Call,
+    target: Option<&str>,
+    read_policy: Option<ReadPolicy>,
+) -> Result<(), Denied> {
+    let who = match principal {
+        None => Who::Nobody,
+        Some(Principal::Dev) => Who::Dev,
+        Some(Principal::Key { role: Role::Read, .. }) => Who::ReadKey,
+        Some(Principal::Key { role: Role::Service, .. }) => Who::ServiceKey,
+        Some(Principal::Key { role: Role::Admin, .. }) => Who::AdminKey,
+        Some(Principal::User { subject, .. }) if target == Some(subject.as_str()) => Who::UserSelf,
+        Some(Principal::User { .. }) => Who::UserOther,
+    };
+    let (_, verdicts) = &TABLE[call as usize];
+    let allowed = match verdicts[who as usize] {
+        Verdict::Allow => true,
+        Verdict::SignIn | Verdict::Forbid => false,
+        Verdict::IfPublic => read_policy == Some(ReadPolicy::Public),
+        Verdict::IfReadable => matches!(read_policy, Some(ReadPolicy::Public | ReadPolicy::Own)),
+    };
+    match who {
+        _ if allowed => Ok(()),
+        Who::Nobody => Err(Denied::Unauthenticated),
+        Who::UserSelf | Who::UserOther => Err(Denied::User),
+        Who::ReadKey | Who::ServiceKey | Who::AdminKey | Who::Dev => Err(Denied::Role),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tally::core::id::SubjectId;
+
+    use super::*;
+
+    const POLICIES: [Option<ReadPolicy>; 4] =
+        [None, Some(ReadPolicy::Public), Some(ReadPolicy::Own), Some(ReadPolicy::None)];
+
+    /// The rules again, from the prose and without the table: what each principal may do.
+    fn expected(who: &str, call: Call, about_self: bool, read: Option<ReadPolicy>) -> Result<(), Denied> {
+        use Call::*;
+        let open = [Health, Docs];
+        let reads = [ReadEdge, ReadObject, ReadFeed, ListSubjects, ListObjects, Live, GetObject, ReadJob, Metrics];
+        let admin_only = [Verify, Backup, ManageKeys];
+        if open.contains(&call) {
+            return Ok(());
+        }
+        let allowed = match who {
+            "nobody" => return Err(Denied::Unauthenticated),
+            "dev" | "admin" => true,
+            "service" => !admin_only.contains(&call),
+            "read" => reads.contains(&call),
+            _ => match call {
+                // Users act as themselves only.
+                Relate | Unrelate | Toggle | Batch | ForgetSubject | ReadJob => about_self,
+                // What is public is everyone's, what is own is one's own, what is none is nobody's.
+                ReadEdge | ReadObject | ReadFeed | ListObjects => {
+                    read == Some(ReadPolicy::Public) || (about_self && read == Some(ReadPolicy::Own))
+                }
+                // A list of other people.
+                ListSubjects => read == Some(ReadPolicy::Public),
+                // Counts are for all, unless the relation is hidden.
+                Live => matches!(read, Some(ReadPolicy::Public | ReadPolicy::Own)),
+                _ => false,
+            },
+        };
+        let refusal = if who == "user" { Denied::User } else { Denied::Role };
+        if allowed { Ok(()) } else { Err(refusal) }
+    }
+
+    #[test]
+    fn the_whole_table_is_as_the_rules_say() {
+        let key = |role| Some(Principal::Key { id: "k".into(), role });
+        let alice = SubjectId::new("alice").unwrap();
+        let principals = [
+            ("nobody", None),
+            ("read", key(Role::Read)),
+            ("service", key(Role::Service)),
+            ("admin", key(Role::Admin)),
+            ("dev", Some(Principal::Dev)),
+            ("user", Some(Principal::User { subject: alice, claims: Arc::default() })),
+        ];
+        let mut walked = 0;
+        for (call, _) in TABLE {
+            for (who, principal) in &principals {
+                for target in [None, Some("alice"), Some("bob"), Some("Alice"), Some("alice "), Some("")] {
+                    for read in POLICIES {
+                        let got = authorize(principal.as_ref(), call, target, read);
+                        let about_self = target == Some("alice");
+                        assert_eq!(got, expected(who, call, about_self, read), "{who} {call:?} {target:?} {read:?}");
+                        walked += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(walked, 23 * 6 * 6 * 4);
+    }
+
+    #[test]
+    fn rows_and_columns_stand_where_they_are_looked_up() {
+        for (index, (call, _)) in TABLE.iter().enumerate() {
+            assert_eq!(*call as usize, index, "{call:?}");
+        }
+        // The last of each, so that a longer enum fails here rather than at a caller.
+        assert_eq!(Call::Docs as usize + 1, TABLE.len());
+        assert_eq!(Who::UserOther as usize + 1, TABLE[0].1.len());
+    }
+}

@@ -1,0 +1,153 @@
+//! Reading the settings file: every value with its place, every mistake with its place.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::problem::{Origin, Problem, Source, did_you_mean};
+use super::relations::{self, Relation};
+use super::schema::{Reach, SECTIONS, SETTINGS, Setting, setting};
+use super::value::{Raw, Value};
+
+/// What a file says, and everything that is wrong with it.
+#[derive(Default)]
+pub(crate) struct Parsed {
+    pub(crate) values: BTreeMap<&'static str, (Value, Origin)>,
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// Reads a file's text. Never stops at the first mistake.
+pub(crate) fn parse(path: &Path, text: &str) -> Parsed {
+    let source = Source::new(path, text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let mut parsed = Parsed::default();
+    for error in errors {
+        let offset = error.span().map_or(0, |span| span.start);
+        let what = error.message().trim().replace('\n', "; ");
+        parsed.problems.push(Problem::new(source.origin(offset), format!("not TOML: {what}")));
+    }
+    // The parser goes on after broken syntax with a guess, so further mistakes on such a line are its
+    // own, not the writer's.
+    let broken: BTreeSet<usize> = parsed.problems.iter().filter_map(line).collect();
+    let syntax = parsed.problems.len();
+    let mut walk = Walk { source: &source, parsed };
+    walk.table("", document.get_ref());
+    let mut parsed = walk.parsed;
+    let mut index = 0;
+    parsed.problems.retain(|problem| {
+        index += 1;
+        index <= syntax || line(problem).is_none_or(|line| !broken.contains(&line))
+    });
+    parsed.problems.sort_by(|a, b| a.origin.cmp(&b.origin));
+    parsed
+}
+
+fn line(problem: &Problem) -> Option<usize> {
+    match problem.origin {
+        Origin::File { line, .. } => Some(line),
+        _ => None,
+    }
+}
+
+struct Walk<'a> {
+    source: &'a Source<'a>,
+    parsed: Parsed,
+}
+
+impl Walk<'_> {
+    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+            if let Some(setting) = setting(&path) {
+                self.setting(setting, key.span().start, value);
+            } else if path == "relations" {
+                let (relations, problems) = relations::read(self.source, value);
+                self.parsed.relations = relations;
+                self.parsed.problems.extend(problems);
+            } else if is_section(&path) {
+                match value.get_ref() {
+                    DeValue::Table(inner) => self.table(&path, inner),
+                    _ => self.problem(
+                        value.span().start,
+                        format!("`{path}` is a table"),
+                        Some(format!("write [{path}] with its settings below")),
+                    ),
+                }
+            } else {
+                let hint = unknown_hint(prefix, name);
+                self.problem(key.span().start, format!("unknown key `{name}`"), hint);
+            }
+        }
+    }
+
+    fn setting(&mut self, setting: &'static Setting, at: usize, value: &Spanned<DeValue<'_>>) {
+        if !setting.in_file() {
+            let hint = match (setting.reach, setting.env()) {
+                (Reach::FlagOnly(flag), _) => format!("use the flag {flag}"),
+                (_, Some(env)) => format!("set {env} in the environment"),
+                (_, None) => String::new(),
+            };
+            let what = format!("`{}` cannot be set in the file", setting.path);
+            return self.problem(at, what, Some(hint));
+        }
+        match setting.kind.accept(raw(value.get_ref())) {
+            Ok(accepted) => {
+                self.parsed.values.insert(setting.path, (accepted, self.source.origin(at)));
+            }
+            Err(refused) => {
+                let what = format!("`{}`: {}", setting.path, refused.what);
+                self.problem(value.span().start, what, Some(refused.hint));
+            }
+        }
+    }
+
+    fn problem(&mut self, offset: usize, what: String, hint: Option<String>) {
+        let origin = self.source.origin(offset);
+        self.parsed.problems.push(Problem { origin, what, hint });
+    }
+}
+
+fn is_section(path: &str) -> bool {
+    SECTIONS
+        .iter()
+        .any(|(section, _)| section.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+}
+
+/// The nearest name in the same table, or the table that a right name in the wrong place belongs to.
+fn unknown_hint(prefix: &str, name: &str) -> Option<String> {
+    if let Some(elsewhere) = SETTINGS.iter().find(|s| s.key() == name && s.in_file()) {
+        return Some(match elsewhere.section() {
+            "" => format!("`{name}` belongs at the top of the file, before the first [table]"),
+            section => format!("`{name}` belongs under [{section}]"),
+        });
+    }
+    let settings = SETTINGS.iter().map(|setting| setting.path);
+    let sections = SECTIONS.iter().map(|(section, _)| *section).chain(["relations"]);
+    let below = move |path: &'static str| {
+        let rest = path.strip_prefix(prefix)?;
+        let rest = if prefix.is_empty() { rest } else { rest.strip_prefix('.')? };
+        rest.split('.').next().filter(|first| !first.is_empty())
+    };
+    did_you_mean(name, settings.chain(sections).filter_map(below))
+}
+
+/// A value of the file as far as a scalar setting can use it.
+pub(crate) fn raw(value: &DeValue<'_>) -> Raw {
+    match value {
+        DeValue::String(text) => Raw::Text(text.clone().into_owned()),
+        DeValue::Integer(number) => Raw::Integer(i64::from_str_radix(number.as_str(), number.radix()).ok()),
+        DeValue::Boolean(on) => Raw::Switch(*on),
+        DeValue::Array(items) => {
+            let texts: Option<Vec<String>> =
+                items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect();
+            texts.map_or(Raw::Other("a mixed list"), Raw::Texts)
+        }
+        DeValue::Float(_) => Raw::Other("a fraction"),
+        DeValue::Datetime(_) => Raw::Other("a date"),
+        DeValue::Table(_) => Raw::Other("a table"),
+    }
+}

@@ -1,0 +1,127 @@
+//! Settings: flags win over the environment, which wins over the file, which wins over the defaults.
+//!
+//! `schema.rs` is the one definition of what can be set; the rest reads it. A wrong file is explained
+//! completely: every mistake with its place and what to do, not just the first.
+
+mod args;
+mod defaults;
+mod file;
+mod load;
+mod problem;
+mod relations;
+pub mod schema;
+mod show;
+mod value;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tally::core::catalog::Catalog;
+
+pub use args::ServeArgs;
+pub use defaults::render_defaults;
+pub use load::{check, load, load_from};
+pub use problem::{ConfigErrors, Origin, Problem};
+pub use relations::Relation;
+pub use show::render_show;
+pub use value::{Secret, Sync, Value, duration, duration_text};
+
+/// What the server says, loudly, when it runs with `--dev`.
+pub const DEV_WARNING: &str = "AUTHENTICATION IS OFF (--dev): everyone who can reach this port can do \
+     everything. For trying things out on this machine only.";
+
+/// Everything that can be set, checked.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// The store's URL, `embedded:PATH`.
+    pub store: String,
+    /// When an answered write is on disk.
+    pub sync: Sync,
+    /// A key with the role admin, from the environment.
+    pub admin_key: Option<Secret>,
+    /// Whether authentication is off. Only ever true on loopback.
+    pub dev: bool,
+    /// Users' tokens, when they are accepted.
+    pub jwt: Option<JwtSettings>,
+    /// HTTPS, when it is on.
+    pub tls: Option<TlsSettings>,
+    /// A limit on everything.
+    pub limits: Limits,
+    /// What is logged.
+    pub log: LogSettings,
+    /// How long an answer to an Idempotency-Key is kept.
+    pub idempotency_ttl: Duration,
+    /// Where backups are written.
+    pub backup_folder: PathBuf,
+    /// The relations of the file; `catalog` adds the built-in ones.
+    pub relations: Vec<Relation>,
+    /// The file that was read, if there was one.
+    pub file: Option<PathBuf>,
+    /// What is allowed but probably not meant; to be logged at start.
+    pub warnings: Vec<String>,
+    effective: Vec<show::Effective>,
+}
+
+/// `[auth.jwt]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JwtSettings {
+    /// A file, or an http(s) URL.
+    pub jwks: String,
+    /// A token's `iss` is one of these.
+    pub issuers: Vec<String>,
+    /// A token's `aud` has one of these.
+    pub audiences: Vec<String>,
+    /// The claim that holds the user's id.
+    pub subject_claim: String,
+}
+
+/// `[tls]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Certificate chain, PEM.
+    pub cert: PathBuf,
+    /// Private key, PEM.
+    pub key: PathBuf,
+}
+
+/// `[limits]`; see `schema.rs` for what each means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Limits {
+    pub body_bytes_max: usize,
+    pub batch_bytes_max: usize,
+    pub batch_commands_max: usize,
+    pub header_bytes_max: usize,
+    pub connections_max: usize,
+    pub request_timeout: Duration,
+    pub header_read_timeout: Duration,
+    pub idle_timeout: Duration,
+    pub shutdown_grace: Duration,
+    pub queue_depth_max: usize,
+    pub subscriptions_max: usize,
+}
+
+/// `[log]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSettings {
+    /// JSON lines rather than text.
+    pub json: bool,
+    /// `error`, `warn`, `info`, `debug` or `trace`.
+    pub level: String,
+}
+
+impl Settings {
+    /// What is declared: the built-in `like`, `bookmark` and `favorite`, and the file's relations, which
+    /// add to them or change them.
+    pub fn catalog(&self) -> Catalog {
+        let mut catalog = Catalog::default();
+        for relation in &self.relations {
+            catalog.declare(relation.definition.clone());
+        }
+        catalog.idempotency_ttl_ms = u64::try_from(self.idempotency_ttl.as_millis()).unwrap_or(u64::MAX);
+        catalog
+    }
+}

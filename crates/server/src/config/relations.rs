@@ -1,0 +1,300 @@
+//! `[relations.NAME]`: what the file says about each relation, checked.
+
+use std::collections::BTreeMap;
+
+use tally::core::catalog::{Catalog, ReadPolicy, RelationDef};
+use tally::core::condition::Condition;
+use tally::core::id::Name;
+use tally::core::limits::KINDS_MAX;
+use tally::core::meta::{MetaShape, MetaType};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::file::raw;
+use super::problem::{Origin, Problem, Source, did_you_mean};
+
+/// The keys of a relation, with what each is for; `config defaults` prints them.
+pub(crate) const KEYS: &[(&str, &str, &str)] = &[
+    (
+        "read",
+        "\"public\"",
+        "\"public\": every signed-in user reads edges and lists; \"own\": users read their own, and\ncounts; \"none\": only API keys read. \"own\" unless said, but \"public\" for the built-in `like`.",
+    ),
+    ("requires_object", "true", "Only objects that were registered with PUT /v1/objects/… can be related to."),
+    ("limit_per_subject", "100", "At most this many edges per subject, exactly, however many requests race."),
+    (
+        "one_of",
+        "[\"like\", \"love\", \"wow\"]",
+        "Kinds of which an edge has one at a time; choosing another replaces it.",
+    ),
+    (
+        "meta",
+        "{ memo = \"string(500)\", notify = \"bool!\" }",
+        "The fields of `meta`: string(N) in characters, string, int, float, bool, timestamp (RFC 3339). Each\nmay be left out unless its type ends in `!`. Without a shape, any small object is taken.",
+    ),
+    ("mutable_meta", "true", "Whether PUT may replace the meta of an edge that exists."),
+    ("allow_self", "false", "Whether a subject may relate to an object that it owns. Yes unless said."),
+    (
+        "when.relate",
+        "\"object.status == 'published'\"",
+        "Conditions (CEL) over auth, object, subject, meta and now. One that fails or errs denies.",
+    ),
+    ("when.unrelate", "\"true\"", ""),
+    ("when.read", "\"auth.claims.email_verified == true\"", ""),
+];
+
+/// One relation of the file.
+#[derive(Debug, Clone)]
+pub struct Relation {
+    /// What it means; what the file leaves out is as in the built-in relation of that name, if any.
+    pub definition: RelationDef,
+    /// Its keys as written, with their places; for `config show`.
+    pub written: Vec<(String, String, Origin)>,
+}
+
+/// Reads the table `relations`.
+pub(crate) fn read(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> (Vec<Relation>, Vec<Problem>) {
+    let mut reader = Reader { source, problems: Vec::new() };
+    let mut relations = Vec::new();
+    if let Some(table) = reader.table(value, "relations", "write [relations.NAME] with its keys below") {
+        let built_in = Catalog::default();
+        for (key, value) in table {
+            relations.extend(reader.relation(&built_in, key.span().start, key.get_ref(), value));
+        }
+    }
+    (relations, reader.problems)
+}
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn relation(
+        &mut self,
+        built_in: &Catalog,
+        at: usize,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Relation> {
+        let table = self.table(value, name, "write [relations.NAME] with its keys below");
+        let Ok(checked) = Name::new(name) else {
+            self.problem(
+                at,
+                format!("`{name}` cannot be the name of a relation"),
+                "use 1 to 64 of a-z, 0-9, - and _, beginning with a letter",
+            );
+            return None;
+        };
+        let mut definition = match built_in.relation(&checked) {
+            Ok(known) => RelationDef::clone(known),
+            Err(_) => RelationDef::new(checked, ReadPolicy::Own),
+        };
+        let mut written = Vec::new();
+        for (key, value) in table? {
+            let key_name: &str = key.get_ref();
+            let origin = self.source.origin(key.span().start);
+            if key_name == "when" {
+                self.conditions(&mut definition, value, &mut written);
+                continue;
+            }
+            written.push((key_name.to_owned(), value_text(value.get_ref()), origin));
+            self.key(&mut definition, key_name, key.span().start, value);
+        }
+        Some(Relation { definition, written })
+    }
+
+    fn key(&mut self, def: &mut RelationDef, key: &str, at: usize, value: &Spanned<DeValue<'_>>) {
+        match key {
+            "read" => def.read = self.read_policy(value).unwrap_or(def.read),
+            "requires_object" => {
+                def.requires_object = self.switch(key, value).unwrap_or(def.requires_object);
+            }
+            "mutable_meta" => def.mutable_meta = self.switch(key, value).unwrap_or(def.mutable_meta),
+            "allow_self" => def.allow_self = self.switch(key, value).unwrap_or(def.allow_self),
+            "limit_per_subject" => def.limit_per_subject = self.limit(value),
+            "one_of" => def.one_of = self.kinds(value),
+            "meta" => def.meta = self.meta(value),
+            _ => {
+                let names = KEYS.iter().map(|(name, ..)| name.split('.').next().unwrap_or(name));
+                let problem = Problem::new(self.source.origin(at), format!("unknown key `{key}`"));
+                let hint = did_you_mean(key, names).unwrap_or_else(|| {
+                    "a relation has read, requires_object, limit_per_subject, one_of, meta, mutable_meta, allow_self and when".into()
+                });
+                self.problems.push(problem.hint(hint));
+            }
+        }
+    }
+
+    fn read_policy(&mut self, value: &Spanned<DeValue<'_>>) -> Option<ReadPolicy> {
+        match value.get_ref().as_str() {
+            Some("public") => Some(ReadPolicy::Public),
+            Some("own") => Some(ReadPolicy::Own),
+            Some("none") => Some(ReadPolicy::None),
+            other => {
+                let what = match other {
+                    Some(text) => format!("`read`: there is no policy `{text}`"),
+                    None => format!("`read`: {} where a string belongs", raw(value.get_ref()).type_name()),
+                };
+                let hint = other
+                    .and_then(|text| did_you_mean(text, ["public", "own", "none"]))
+                    .unwrap_or_else(|| "write \"public\", \"own\" or \"none\"".into());
+                self.problem(value.span().start, what, hint);
+                None
+            }
+        }
+    }
+
+    fn switch(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<bool> {
+        let on = value.get_ref().as_bool();
+        if on.is_none() {
+            let what = format!("`{key}`: {} where true or false belongs", raw(value.get_ref()).type_name());
+            self.problem(value.span().start, what, "write true or false, without quotes");
+        }
+        on
+    }
+
+    fn limit(&mut self, value: &Spanned<DeValue<'_>>) -> Option<u32> {
+        let number =
+            value.get_ref().as_integer().and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
+        match number.map(u32::try_from) {
+            Some(Ok(limit)) if limit > 0 => return Some(limit),
+            Some(Ok(_)) => self.problem(
+                value.span().start,
+                "`limit_per_subject`: 0 would refuse every edge",
+                "leave it out for no limit",
+            ),
+            _ => self.problem(
+                value.span().start,
+                "`limit_per_subject` is not a number that a limit can be",
+                format!("write a whole number from 1 to {}", u32::MAX),
+            ),
+        }
+        None
+    }
+
+    fn kinds(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<Name> {
+        let mut kinds = Vec::new();
+        let items = value.get_ref().as_array();
+        let count = items.map_or(0, |items| items.len());
+        if !(1..=KINDS_MAX).contains(&count) {
+            self.problem(
+                value.span().start,
+                format!("`one_of` needs a list of 1 to {KINDS_MAX} kinds"),
+                "write [\"like\", \"love\"]",
+            );
+        }
+        for item in items.into_iter().flat_map(|items| items.iter()) {
+            let text = item.get_ref().as_str().unwrap_or_default();
+            match Name::new(text) {
+                Err(_) => self.problem(
+                    item.span().start,
+                    format!("`one_of`: `{}` cannot be the name of a kind", value_text(item.get_ref())),
+                    "use 1 to 64 of a-z, 0-9, - and _, beginning with a letter, in quotes",
+                ),
+                Ok(kind) if kinds.contains(&kind) => {
+                    self.problem(item.span().start, format!("`one_of` names `{kind}` twice"), "remove one of them")
+                }
+                Ok(kind) => kinds.push(kind),
+            }
+        }
+        kinds
+    }
+
+    fn meta(&mut self, value: &Spanned<DeValue<'_>>) -> Option<MetaShape> {
+        let table = self.table(value, "meta", "write { memo = \"string(500)\" }")?;
+        let mut fields = BTreeMap::new();
+        for (name, value) in table {
+            match value.get_ref().as_str().map(MetaType::parse) {
+                Some(Ok(kind)) => {
+                    fields.insert(name.get_ref().to_string(), kind);
+                }
+                Some(Err(error)) => self.problem(
+                    value.span().start,
+                    format!("`meta.{}`: {error}", name.get_ref()),
+                    "the types are string(N), string, int, float, bool and timestamp",
+                ),
+                None => self.problem(
+                    value.span().start,
+                    format!("`meta.{}`: {} where a type belongs", name.get_ref(), raw(value.get_ref()).type_name()),
+                    "write the type in quotes, such as \"string(500)\" or \"bool\"",
+                ),
+            }
+        }
+        Some(MetaShape(fields))
+    }
+
+    fn conditions(
+        &mut self,
+        def: &mut RelationDef,
+        value: &Spanned<DeValue<'_>>,
+        written: &mut Vec<(String, String, Origin)>,
+    ) {
+        let Some(table) = self.table(value, "when", "write when.relate = \"…\"") else { return };
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            let slot = match name {
+                "relate" => &mut def.when.relate,
+                "unrelate" => &mut def.when.unrelate,
+                "read" => &mut def.when.read,
+                _ => {
+                    let hint = did_you_mean(name, ["relate", "unrelate", "read"])
+                        .unwrap_or_else(|| "a condition is for relate, unrelate or read".into());
+                    self.problem(key.span().start, format!("unknown key `when.{name}`"), hint);
+                    continue;
+                }
+            };
+            let origin = self.source.origin(key.span().start);
+            written.push((format!("when.{name}"), value_text(value.get_ref()), origin));
+            match value.get_ref().as_str().map(Condition::compile) {
+                Some(Ok(condition)) => *slot = Some(condition),
+                Some(Err(error)) => self.problem(
+                    value.span().start,
+                    format!("`when.{name}` is not a condition: {}", error.trim().replace('\n', " ")),
+                    "a CEL expression over auth, object, subject, meta and now, such as \"object.status == 'published'\"",
+                ),
+                None => self.problem(
+                    value.span().start,
+                    format!("`when.{name}`: {} where a condition belongs", raw(value.get_ref()).type_name()),
+                    "write a CEL expression in quotes",
+                ),
+            }
+        }
+    }
+
+    fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>, name: &str, hint: &str) -> Option<&'v DeTable<'i>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            let what = format!("`{name}`: {} where a table belongs", raw(value.get_ref()).type_name());
+            self.problem(value.span().start, what, hint);
+        }
+        table
+    }
+
+    fn problem(&mut self, at: usize, what: impl Into<String>, hint: impl Into<String>) {
+        self.problems.push(Problem::new(self.source.origin(at), what).hint(hint));
+    }
+}
+
+/// A value as TOML on one line, for `config show` and messages.
+fn value_text(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => super::value::quote(text),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(on) => on.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| value_text(item.get_ref())).collect();
+            format!("[{}]", items.join(", "))
+        }
+        DeValue::Table(table) => {
+            let fields: Vec<_> = table
+                .iter()
+                .map(|(key, value)| format!("{} = {}", key.get_ref(), value_text(value.get_ref())))
+                .collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+    }
+}

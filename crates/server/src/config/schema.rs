@@ -1,0 +1,321 @@
+//! Every setting on one page: its name, what it accepts, its default and what it is for.
+//!
+//! The parser, `config show`, `config defaults`, `docs/tally.toml` and the names of the environment
+//! variables are all made from this table, so none of them can disagree. Relations are the exception:
+//! their names are the user's, see `relations.rs`.
+
+use std::time::Duration;
+
+use super::value::{Kind, Raw, Value};
+
+/// One setting.
+#[derive(Debug)]
+pub struct Setting {
+    /// Dotted path in the file.
+    pub path: &'static str,
+    /// What it accepts.
+    pub kind: Kind,
+    /// Its value when nobody sets it.
+    pub default: Preset,
+    /// What it is for; lines of at most 96 characters.
+    pub doc: &'static str,
+    /// Where it may be set.
+    pub reach: Reach,
+}
+
+/// The value of a setting that nobody sets.
+#[derive(Debug)]
+pub enum Preset {
+    /// This one.
+    Is(&'static str),
+    /// None; this one stands in the default file as an example.
+    Absent(&'static str),
+}
+
+/// Where a setting may be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// In the file and the environment.
+    File,
+    /// In the file, the environment, and by this flag.
+    Flag(&'static str),
+    /// In the environment only: a file gets committed, and a flag shows in the list of processes.
+    EnvOnly,
+    /// By this flag only: nobody should find it on by surprise.
+    FlagOnly(&'static str),
+}
+
+impl Setting {
+    /// The table of the file that it stands in; empty at the top.
+    pub fn section(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// Its name inside its table.
+    pub fn key(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or(self.path, |(_, key)| key)
+    }
+
+    /// Its environment variable, or none for a flag that nobody should find on by surprise.
+    pub fn env(&self) -> Option<String> {
+        match self.reach {
+            Reach::FlagOnly(_) => None,
+            _ => Some(format!("TALLY_{}", self.path.replace('.', "_").to_uppercase())),
+        }
+    }
+
+    /// Whether the file may set it.
+    pub fn in_file(&self) -> bool {
+        matches!(self.reach, Reach::File | Reach::Flag(_))
+    }
+
+    /// Its value when nobody sets it.
+    pub fn default_value(&self) -> Option<Value> {
+        match self.default {
+            Preset::Is(text) => self.kind.accept(Raw::Word(text.to_owned())).ok(),
+            Preset::Absent(_) => None,
+        }
+    }
+
+    /// What the default file shows: the default, or an example where there is none.
+    pub fn sample(&self) -> Option<Value> {
+        let (Preset::Is(text) | Preset::Absent(text)) = self.default;
+        self.kind.accept(Raw::Word(text.to_owned())).ok()
+    }
+}
+
+/// Finds a setting by its dotted path.
+pub fn setting(path: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.path == path)
+}
+
+/// A table of the file, with what it is about.
+pub const SECTIONS: &[(&str, &str)] = &[
+    ("", ""),
+    ("auth.jwt", "Users' tokens. Set all of jwks, issuer and audience, or none: then only API keys are accepted."),
+    ("tls", "HTTPS. Set both, or none for plain HTTP (behind a proxy, or on loopback)."),
+    ("limits", "A limit on everything. Past one the caller gets a clear error and nothing is half done."),
+    ("log", "What the server writes to standard error."),
+    ("idempotency", "Replayed answers."),
+    ("backup", "Copies of the store."),
+];
+
+const SECOND: Duration = Duration::from_secs(1);
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
+const MIB: u64 = 1 << 20;
+
+/// All of them, in the order of the default file.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        path: "listen",
+        kind: Kind::Address,
+        default: Preset::Is("127.0.0.1:7700"),
+        doc: "Address and port. The default is reachable from this machine only; \"0.0.0.0:7700\" is every\ninterface. Port 0 takes a free one.",
+        reach: Reach::Flag("--listen"),
+    },
+    Setting {
+        path: "store",
+        kind: Kind::Store,
+        default: Preset::Is("embedded:./tally-data"),
+        doc: "Where the data lives: \"embedded:PATH\" is a folder on this machine.",
+        reach: Reach::Flag("--store"),
+    },
+    Setting {
+        path: "sync",
+        kind: Kind::Sync,
+        default: Preset::Is("always"),
+        doc: "When an answered write is on disk: \"always\" is before the answer. A duration up to ten seconds\n(\"100ms\") answers sooner, and a crash of the machine may lose that much.",
+        reach: Reach::Flag("--sync"),
+    },
+    Setting {
+        path: "admin_key",
+        kind: Kind::Secret,
+        default: Preset::Absent("sixteen-visible-characters-or-more"),
+        doc: "A key with the role admin, of 16 visible characters or more. Only from the environment\n(TALLY_ADMIN_KEY), so that this file holds no secret.",
+        reach: Reach::EnvOnly,
+    },
+    Setting {
+        path: "dev",
+        kind: Kind::Switch,
+        default: Preset::Is("false"),
+        doc: "Authentication off, for trying things out. Only by the flag --dev, only on loopback.",
+        reach: Reach::FlagOnly("--dev"),
+    },
+    Setting {
+        path: "auth.jwt.jwks",
+        kind: Kind::Text,
+        default: Preset::Absent(
+            "https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com",
+        ),
+        doc: "The issuer's public keys (JWKS): a file, or an https URL. RS256, ES256 and EdDSA. A changed file is\nread again; a URL is read again as its Cache-Control says.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "auth.jwt.issuer",
+        kind: Kind::Texts,
+        default: Preset::Absent("https://securetoken.google.com/my-project"),
+        doc: "The `iss` that a token must have; a list means any of them.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "auth.jwt.audience",
+        kind: Kind::Texts,
+        default: Preset::Absent("my-project"),
+        doc: "The `aud` that a token must have; a list means any of them.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "auth.jwt.subject_claim",
+        kind: Kind::Text,
+        default: Preset::Is("sub"),
+        doc: "The claim that holds the user's id.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "tls.cert",
+        kind: Kind::Text,
+        default: Preset::Absent("/etc/tally/cert.pem"),
+        doc: "PEM file of the certificate, followed by the chain.",
+        reach: Reach::Flag("--tls-cert"),
+    },
+    Setting {
+        path: "tls.key",
+        kind: Kind::Text,
+        default: Preset::Absent("/etc/tally/key.pem"),
+        doc: "PEM file of its private key.",
+        reach: Reach::Flag("--tls-key"),
+    },
+    Setting {
+        path: "limits.body_bytes_max",
+        kind: Kind::Integer(1_024, 64 * MIB),
+        default: Preset::Is("1048576"),
+        doc: "Largest body of a request.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.batch_bytes_max",
+        kind: Kind::Integer(1_024, 64 * MIB),
+        default: Preset::Is("8388608"),
+        doc: "Largest body of a batch.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.batch_commands_max",
+        kind: Kind::Integer(1, 10_000),
+        default: Preset::Is("10000"),
+        doc: "Most commands in a batch. An atomic batch takes at most 500 whatever this says.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.header_bytes_max",
+        kind: Kind::Integer(16_384, MIB),
+        default: Preset::Is("32768"),
+        doc: "Largest headers of a request. A token alone may have 8 KiB.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.connections_max",
+        kind: Kind::Integer(1, 1_000_000),
+        default: Preset::Is("10000"),
+        doc: "Most open connections.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.request_timeout_ms",
+        kind: Kind::Integer(10, 600_000),
+        default: Preset::Is("30000"),
+        doc: "Longest time to read a request and answer it. Live streams are exempt.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.header_read_timeout_ms",
+        kind: Kind::Integer(10, 600_000),
+        default: Preset::Is("10000"),
+        doc: "Longest time for a client to send its headers; a slower one is cut.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.idle_timeout_ms",
+        kind: Kind::Integer(10, 3_600_000),
+        default: Preset::Is("60000"),
+        doc: "Longest time that a connection may stay open without a request.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.shutdown_grace_ms",
+        kind: Kind::Integer(0, 600_000),
+        default: Preset::Is("10000"),
+        doc: "Longest time that requests in flight get to finish when the server stops.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.queue_depth_max",
+        kind: Kind::Integer(1, 10_000_000),
+        default: Preset::Is("65536"),
+        doc: "Most writes waiting for the store. Past it: 503 with Retry-After.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "limits.subscriptions_max",
+        kind: Kind::Integer(1, 1_000_000),
+        default: Preset::Is("10000"),
+        doc: "Most open live streams.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "log.format",
+        kind: Kind::Word(&["text", "json"]),
+        default: Preset::Is("text"),
+        doc: "\"text\" for people, \"json\" for machines.",
+        reach: Reach::Flag("--log-format"),
+    },
+    Setting {
+        path: "log.level",
+        kind: Kind::Word(&["error", "warn", "info", "debug", "trace"]),
+        default: Preset::Is("info"),
+        doc: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\".",
+        reach: Reach::Flag("--log-level"),
+    },
+    Setting {
+        path: "idempotency.ttl",
+        kind: Kind::Duration(SECOND, MONTH),
+        default: Preset::Is("24h"),
+        doc: "How long the answer to an Idempotency-Key is kept and replayed.",
+        reach: Reach::File,
+    },
+    Setting {
+        path: "backup.folder",
+        kind: Kind::Text,
+        default: Preset::Is("./tally-backups"),
+        doc: "Where backups are written; each gets a folder of its own.",
+        reach: Reach::File,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_and_example_is_acceptable() {
+        for setting in SETTINGS {
+            assert!(setting.sample().is_some(), "{}", setting.path);
+            assert!(setting.doc.lines().all(|line| line.chars().count() <= 100), "{}", setting.path);
+            assert!(
+                SECTIONS.iter().any(|(section, _)| *section == setting.section()),
+                "{} stands in no section",
+                setting.path
+            );
+        }
+    }
+
+    #[test]
+    fn the_fixed_names_follow_from_the_paths() {
+        let env = |path| setting(path).unwrap().env();
+        assert_eq!(env("listen").as_deref(), Some("TALLY_LISTEN"));
+        assert_eq!(env("store").as_deref(), Some("TALLY_STORE"));
+        assert_eq!(env("admin_key").as_deref(), Some("TALLY_ADMIN_KEY"));
+        assert_eq!(env("auth.jwt.jwks").as_deref(), Some("TALLY_AUTH_JWT_JWKS"));
+        assert_eq!(env("dev"), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Reads everything, and verifies every checksum on the way.
+
+use std::{fs::File, io::Read, path::Path, sync::Arc};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{
+    Snapshot,
+    error::{Doing, Result, StoreError},
+    record::u64_at,
+    replay::replay,
+    shared::Shared,
+};
+
+/// What a check has read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Rows of all tables and of memory.
+    pub rows: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// Batches in the log.
+    pub log_batches: u64,
+    /// Their bytes.
+    pub log_bytes: u64,
+}
+
+pub(super) fn check(shared: &Arc<Shared>, mut progress: impl FnMut(u64, u64)) -> Result<CheckReport> {
+    let snapshot = Snapshot::take(shared.clone());
+    let mut report = CheckReport::default();
+    for table in shared.tables.checksums() {
+        verify(&table.path, table.expected)?;
+    }
+    for row in snapshot.iter()? {
+        let (key, value) = row?;
+        report.rows += 1;
+        report.bytes += (key.len() + value.len()) as u64;
+        if report.rows % 10_000 == 0 {
+            progress(report.rows, report.bytes);
+        }
+    }
+    // The snapshot's overlays are still in the log, so its segments do not go away while they are read.
+    let ingested = shared.tables.ingested()?;
+    let (found, damage) = replay(shared.log.path(), ingested, u64::MAX, |_, _| {})?;
+    if let Some(damage) = damage {
+        return Err(damage.error);
+    }
+    report.log_batches = found.batches;
+    report.log_bytes = found.bytes;
+    progress(report.rows, report.bytes);
+    Ok(report)
+}
+
+/// The library names the list of tables together with its checksum, but does not compare it.
+pub(super) fn verify_manifest(rows: &Path) -> Result<()> {
+    let current = rows.join("current");
+    let bytes = std::fs::read(&current).doing("read", &current)?;
+    let (Some(id), Some(low), Some(high)) = (u64_at(&bytes, 0), u64_at(&bytes, 8), u64_at(&bytes, 16)) else {
+        return Err(StoreError::damaged(current, "it is cut short"));
+    };
+    let list = rows.join(format!("v{id}"));
+    if !list.exists() {
+        return Err(StoreError::damaged(list, "it is missing"));
+    }
+    verify(&list, u128::from(low) | u128::from(high) << 64)
+}
+
+fn verify(path: &Path, expected: u128) -> Result<()> {
+    let mut hasher = Xxh3::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut file = File::open(path).doing("read", path)?;
+    loop {
+        match file.read(&mut buffer).doing("read", path)? {
+            0 => break,
+            read => hasher.update(&buffer[..read]),
+        }
+    }
+    if hasher.digest128() == expected {
+        Ok(())
+    } else {
+        Err(StoreError::damaged(path, "its bytes are not those that were written"))
+    }
+}

@@ -1,0 +1,111 @@
+//! The store's folder: who has it open, and which format it is in.
+//!
+//! ```text
+//! LOCK     held while a process has the store open
+//! FORMAT   one line, written last when a store is created
+//! log/     segments: what is committed
+//! rows/    tables: what has been moved out of the log
+//! ```
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::error::{Doing, Result, StoreError};
+
+/// The format that this release writes.
+pub const FORMAT: u32 = 1;
+
+const FORMAT_FILE: &str = "FORMAT";
+const LOCK_FILE: &str = "LOCK";
+
+/// A locked folder. The lock goes with the value, and with the process however it ends.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// Creates the folder when it is missing, and locks it.
+    pub(super) fn lock(path: &Path) -> Result<Self> {
+        fs::create_dir_all(path).doing("create the folder", path)?;
+        let lock_path = path.join(LOCK_FILE);
+        let lock =
+            OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).doing("open", &lock_path)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: lock }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked { folder: path.to_path_buf() }),
+            Err(error) => Err(error.into()).doing("lock", lock_path),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.path.join("log")
+    }
+
+    pub(super) fn rows(&self) -> PathBuf {
+        self.path.join("rows")
+    }
+
+    /// The format on disk; `None` where no store has been created yet.
+    pub(super) fn format(&self) -> Result<Option<u32>> {
+        let file = self.path.join(FORMAT_FILE);
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return self.refuse_strangers().map(|()| None);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                return Err(StoreError::damaged(file, "it is not text"));
+            }
+            Err(error) => return Err(error).doing("read", file),
+        };
+        let found = text
+            .strip_prefix("tally store format ")
+            .and_then(|rest| rest.strip_suffix('\n'))
+            .and_then(|number| number.parse().ok())
+            .ok_or_else(|| StoreError::damaged(&file, "it names no format"))?;
+        if found > FORMAT {
+            return Err(StoreError::NewerFormat { folder: self.path.clone(), found, known: FORMAT });
+        }
+        Ok(Some(found))
+    }
+
+    /// Marks the store as created. Everything else must be on disk before.
+    pub(super) fn write_format(&self) -> Result<()> {
+        let (file, partial) = (self.path.join(FORMAT_FILE), self.path.join("FORMAT.partial"));
+        File::create(&partial)
+            .and_then(|mut out| {
+                writeln!(out, "tally store format {FORMAT}")?;
+                out.sync_all()
+            })
+            .doing("write", &partial)?;
+        fs::rename(&partial, &file).doing("write", &file)?;
+        sync_folder(&self.path)
+    }
+
+    /// A folder without FORMAT may hold only what an interrupted creation leaves behind.
+    fn refuse_strangers(&self) -> Result<()> {
+        for entry in fs::read_dir(&self.path).doing("list", &self.path)? {
+            let name = entry.doing("list", &self.path)?.file_name();
+            if !["LOCK", "FORMAT.partial", "log", "rows", "lost+found"].iter().any(|own| name == *own) {
+                return Err(StoreError::NotAStore { folder: self.path.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(path: &Path) -> Result<()> {
+    File::open(path).and_then(|folder| folder.sync_all()).doing("sync the folder", path)
+}

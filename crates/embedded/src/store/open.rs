@@ -1,0 +1,140 @@
+//! Opening: lock, format, tables, log.
+
+use std::{fs, path::Path};
+
+use byteview::ByteView;
+
+use super::{
+    error::{Doing, Result, StoreError},
+    folder::{Folder, sync_folder},
+    log::{LogFolder, LogWriter},
+    options::Options,
+    overlay::Overlays,
+    replay::{Damage, Replayed, replay},
+    shared::Shared,
+    tables::Tables,
+};
+
+/// Everything that the store's threads need to start.
+pub(super) fn open(path: &Path, options: Options) -> Result<(Shared, LogWriter)> {
+    let folder = Folder::lock(path)?;
+    let created = match folder.format()? {
+        None => {
+            clear_interrupted(&folder)?;
+            true
+        }
+        Some(format) => {
+            migrate(&folder, format)?;
+            require(&folder.rows().join("current"))?;
+            require(&folder.log())?;
+            false
+        }
+    };
+    if created {
+        fs::create_dir_all(folder.log()).doing("create the folder", folder.log())?;
+    } else {
+        super::check::verify_manifest(&folder.rows())?;
+    }
+    let tables = Tables::open(&folder.rows(), options.cache_bytes)?;
+    let ingested = tables.ingested()?;
+    let (overlays, replayed) = read_log(&folder, &options, ingested, created)?;
+
+    let log = LogFolder::new(folder.log(), options.segment_bytes);
+    let last = replayed.last.max(ingested);
+    for segment in &replayed.segments {
+        log.add_closed(segment.path.clone(), segment.last);
+    }
+    // A fresh segment each time: what a torn tail left behind is never written next to.
+    let writer = LogWriter::open(&log, replayed.newest + 1, last + 1, last)?;
+    log.retire(ingested)?;
+    if created {
+        sync_folder(&folder.log())?;
+        sync_folder(folder.path())?;
+        if let Some(parent) = folder.path().canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf)) {
+            sync_folder(&parent)?;
+        }
+        folder.write_format()?;
+    }
+    Ok((Shared::new(folder, options, log, tables, overlays, last), writer))
+}
+
+/// Reads what the tables do not have yet into overlays of the usual size.
+fn read_log(folder: &Folder, options: &Options, ingested: u64, created: bool) -> Result<(Overlays, Replayed)> {
+    remove_spares(folder)?;
+    let mut overlays = Overlays::default();
+    let (replayed, damage) = replay(&folder.log(), ingested, u64::MAX, |position, payload| {
+        overlays.active.apply(position, &ByteView::new(payload));
+        if overlays.active.bytes() >= options.overlay_bytes_max {
+            overlays.freeze();
+        }
+    })?;
+    overlays.freeze();
+    match damage {
+        Some(damage) if options.salvage => put_aside(folder, damage)?,
+        Some(damage) => return Err(damage.error),
+        None => {}
+    }
+    // A running store always has a segment.
+    if !created && replayed.segments.is_empty() && !options.salvage {
+        return Err(StoreError::damaged(folder.log(), "there is no log segment in it"));
+    }
+    Ok((overlays, replayed))
+}
+
+/// Keeps what salvage leaves out, under a name that is not read again.
+fn put_aside(folder: &Folder, damage: Damage) -> Result<()> {
+    tracing::warn!(error = %damage.error, "salvage: going on with what is before the damage");
+    for path in damage.unused {
+        let aside = path.with_extension("damaged");
+        fs::rename(&path, &aside).doing("put aside", &path)?;
+    }
+    sync_folder(&folder.log())
+}
+
+/// Spares of an earlier run may be half made.
+fn remove_spares(folder: &Folder) -> Result<()> {
+    let log = folder.log();
+    for entry in fs::read_dir(&log).doing("list", &log)? {
+        let path = entry.doing("list", &log)?.path();
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"spare-")) {
+            fs::remove_file(&path).doing("remove", &path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Without FORMAT the creation of this store was interrupted, so there can be no data in it.
+fn clear_interrupted(folder: &Folder) -> Result<()> {
+    let (log, rows) = (folder.log(), folder.rows());
+    let lost_format =
+        || StoreError::damaged(folder.path().join("FORMAT"), "it is missing, and there is data next to it");
+    if log.exists() {
+        let (found, damage) = replay(&log, 0, u64::MAX, |_, _| {})?;
+        if found.last > 0 || damage.is_some() {
+            return Err(lost_format());
+        }
+        fs::remove_dir_all(&log).doing("remove", &log)?;
+    }
+    if rows.join("tables").exists() {
+        let mut tables = fs::read_dir(rows.join("tables")).doing("list", &rows)?;
+        if tables.next().is_some() {
+            return Err(lost_format());
+        }
+    }
+    if rows.exists() {
+        fs::remove_dir_all(&rows).doing("remove", &rows)?;
+    }
+    Ok(())
+}
+
+/// The place for steps from older formats. There is none yet: format 1 is the first.
+fn migrate(folder: &Folder, format: u32) -> Result<()> {
+    match format {
+        super::FORMAT => Ok(()),
+        _ => Err(StoreError::damaged(folder.path().join("FORMAT"), "it names a format that never was")),
+    }
+}
+
+fn require(path: &Path) -> Result<()> {
+    if path.try_exists().doing("look for", path)? { Ok(()) } else { Err(StoreError::damaged(path, "it is missing")) }
+}

@@ -1,0 +1,42 @@
+//! How a store is opened.
+
+use std::time::Duration;
+
+/// When an answered write is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sync {
+    /// `wait` resolves when the batch is on disk. Batches that come in meanwhile share the next sync.
+    Always,
+    /// `wait` resolves at once, and the disk follows at this interval: a crash of the machine loses at most
+    /// what was answered within it.
+    Every(Duration),
+}
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// When an answered write is on disk.
+    pub sync: Sync,
+    /// Rows of so many bytes of log are gathered in memory before they move into the tables. Up to about
+    /// five times this is held, and the log can grow to the same.
+    pub overlay_bytes_max: usize,
+    /// Size of a log segment. Small stores use smaller ones.
+    pub segment_bytes: u64,
+    /// Memory for blocks of the tables.
+    pub cache_bytes: u64,
+    /// Opens a damaged store with what is whole before the damage. What is left out is kept under another
+    /// name in the log's folder.
+    pub salvage: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sync: Sync::Always,
+            overlay_bytes_max: 32 << 20,
+            segment_bytes: 32 << 20,
+            cache_bytes: 256 << 20,
+            salvage: false,
+        }
+    }
+}

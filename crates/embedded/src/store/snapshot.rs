@@ -1,0 +1,95 @@
+//! Everything as of one moment.
+
+use std::{ops::Bound, sync::Arc};
+
+use byteview::ByteView;
+
+use super::{
+    Position,
+    error::Result,
+    merge::{Merge, Row, Source},
+    overlay::{Overlay, Range},
+    read::{is_empty, overlay_source},
+    shared::Shared,
+    tables::Moment,
+};
+
+/// All rows as of one moment, see [`super::Store::snapshot`]. Disk space of rows replaced since is only freed
+/// once it is dropped.
+pub struct Snapshot {
+    shared: Arc<Shared>,
+    /// Newest first.
+    overlays: Vec<Arc<Overlay>>,
+    moment: Moment,
+    position: Position,
+}
+
+impl Snapshot {
+    pub(super) fn take(shared: Arc<Shared>) -> Self {
+        let (overlays, moment, position) = {
+            // Holding the writer back for this instant ties the position to the rows.
+            let writer = shared.writer();
+            let mut overlays = shared.overlays_mut();
+            overlays.freeze();
+            let frozen = overlays.frozen.iter().rev().cloned().collect();
+            (frozen, shared.tables.pin(), writer.last)
+        };
+        shared.nudge_mover();
+        Self { shared, overlays, moment, position }
+    }
+
+    /// The last batch that it contains.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The value of a row.
+    ///
+    /// # Errors
+    /// The tables cannot be read.
+    pub fn get(&self, key: &[u8]) -> Result<Option<ByteView>> {
+        match self.overlays.iter().find_map(|overlay| overlay.get(key)) {
+            Some(value) => Ok(value.clone()),
+            None => self.shared.tables.get(key, self.moment),
+        }
+    }
+
+    /// Up to `limit` rows of a range, in key order or in reverse.
+    ///
+    /// # Errors
+    /// The tables cannot be read.
+    pub fn scan(&self, range: (Bound<&[u8]>, Bound<&[u8]>), limit: usize, reverse: bool) -> Result<Vec<Row>> {
+        self.merge(range, reverse)?.take(limit).collect()
+    }
+
+    /// Every row in key order.
+    ///
+    /// # Errors
+    /// The tables cannot be read; also while iterating.
+    pub fn iter(&self) -> Result<impl Iterator<Item = Result<Row>> + '_> {
+        self.merge((Bound::Unbounded, Bound::Unbounded), false)
+    }
+
+    fn merge<'a>(&'a self, range: Range<'a>, reverse: bool) -> Result<Merge<'a>> {
+        if is_empty(range) {
+            return Merge::new(Vec::new(), reverse);
+        }
+        let mut sources: Vec<Source<'a>> =
+            self.overlays.iter().map(|overlay| overlay_source(overlay, range, reverse)).collect();
+        sources.push(self.shared.tables.range(range, self.moment, reverse));
+        Merge::new(sources, reverse)
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.shared.tables.unpin(self.moment);
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Snapshot").field("position", &self.position).finish_non_exhaustive()
+    }
+}

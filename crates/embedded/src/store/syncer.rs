@@ -1,0 +1,161 @@
+//! The thread that makes batches durable: one sync for whatever has gathered during the last one.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use byteview::ByteView;
+
+use super::{
+    error::{Result, StoreError},
+    log::LogWriter,
+    options::Sync,
+    overlay::{Overlay, Overlays},
+    replay::replay,
+    shared::{RETRY_EVERY, Shared, State},
+};
+
+/// Runs until the store closes. Everything that was applied is on disk when it returns, unless the log fails.
+pub(super) fn run(shared: &Shared, mut log: LogWriter) {
+    let mut framed = Vec::new();
+    let mut synced_at = Instant::now();
+    while let Some(last) = next(shared, &mut framed, synced_at) {
+        synced_at = Instant::now();
+        match log.append(&shared.log, &mut framed) {
+            Ok(()) => {
+                let micros = synced_at.elapsed().as_micros();
+                shared.sync_micros.store(u64::try_from(micros).unwrap_or(u64::MAX), Ordering::Relaxed);
+                publish(shared, last);
+            }
+            Err(error) => {
+                fail(shared, &log, &error);
+                match recover(shared, &log) {
+                    Some(fresh) => log = fresh,
+                    None => break,
+                }
+            }
+        }
+        framed.clear();
+    }
+    let mut writer = shared.writer();
+    writer.state = State::Closed;
+    drop(writer);
+    shared.waiters.wake(u64::MAX);
+    shared.unready.wake(u64::MAX);
+}
+
+/// Waits for records and takes them all. `None` when the store closes and nothing is left.
+fn next(shared: &Shared, framed: &mut Vec<u8>, synced_at: Instant) -> Option<u64> {
+    let mut writer = shared.writer();
+    loop {
+        let pause = match shared.options.sync {
+            Sync::Always => Duration::ZERO,
+            Sync::Every(interval) => interval.saturating_sub(synced_at.elapsed()),
+        };
+        if !writer.pending.is_empty() && (pause.is_zero() || writer.closing) {
+            std::mem::swap(&mut writer.pending, framed);
+            return Some(writer.last);
+        }
+        if writer.closing {
+            return None;
+        }
+        writer = if writer.pending.is_empty() {
+            writer.asleep = true;
+            shared.written.wait(writer).expect("no holder of this lock panics")
+        } else {
+            let (writer, _) = shared.written.wait_timeout(writer, pause).expect("no holder of this lock panics");
+            writer
+        };
+        writer.asleep = false;
+    }
+}
+
+fn publish(shared: &Shared, durable: u64) {
+    shared.durable.store(durable, Ordering::Release);
+    shared.waiters.wake(durable);
+    shared.unready.wake(u64::MAX);
+    // A full overlay may have waited for this.
+    if !shared.overlays().frozen.is_empty() {
+        shared.nudge_mover();
+    }
+}
+
+/// Refuses writes, and takes back whatever is not durable.
+fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) {
+    tracing::error!(%error, "the log cannot be written; writes are refused until it can");
+    let why = error.to_string();
+    {
+        let mut writer = shared.writer();
+        writer.state = State::Failed { why: why.clone() };
+        shared.discard(&mut writer, log.synced(), &why);
+    }
+    // Some of what was taken may have reached the disk before the failure.
+    shared.durable.store(log.synced(), Ordering::Release);
+    if let Err(error) = take_back(shared, log.synced()) {
+        tracing::error!(%error, "rows of refused writes stay visible until the log can be read");
+    }
+    shared.waiters.wake(u64::MAX);
+    shared.unready.wake(u64::MAX);
+}
+
+/// Rebuilds the overlays from the log without what is not durable. Nothing is applied meanwhile.
+fn take_back(shared: &Shared, durable: u64) -> Result<()> {
+    let (kept, lost) = {
+        let overlays = shared.overlays();
+        let kept: Vec<_> = overlays.frozen.iter().filter(|overlay| overlay.last() <= durable).cloned().collect();
+        let lost = overlays.active.last() > durable || kept.len() < overlays.frozen.len();
+        (kept, lost)
+    };
+    if !lost {
+        return Ok(());
+    }
+    let from = match kept.last() {
+        Some(overlay) => overlay.last(),
+        None => shared.tables.ingested()?,
+    };
+    let mut active = Overlay::default();
+    let (_, damage) = replay(shared.log.path(), from, durable, |position, payload| {
+        active.apply(position, &ByteView::new(payload));
+    })?;
+    if let Some(damage) = damage
+        && active.last() < durable
+    {
+        return Err(damage.error);
+    }
+    let mut overlays = shared.overlays_mut();
+    // The mover may have finished with some of them by now.
+    let frozen = std::mem::take(&mut overlays.frozen).into_iter().filter(|overlay| overlay.last() <= durable).collect();
+    *overlays = Overlays { active, frozen };
+    Ok(())
+}
+
+/// Tries until a fresh segment stands, which cuts the log at what is durable. `None` when the store closes.
+fn recover(shared: &Shared, log: &LogWriter) -> Option<LogWriter> {
+    loop {
+        {
+            let writer = shared.writer();
+            let (writer, _) = shared
+                .written
+                .wait_timeout_while(writer, RETRY_EVERY, |writer| !writer.closing)
+                .expect("no holder of this lock panics");
+            if writer.closing {
+                return None;
+            }
+        }
+        let last = shared.writer().last;
+        let fresh = take_back(shared, log.synced()).and_then(|()| log.restart(&shared.log, last));
+        match fresh {
+            Ok(fresh) => {
+                tracing::info!("the log can be written again; writes are taken");
+                shared.writer().state = State::Running;
+                shared.unready.wake(u64::MAX);
+                return Some(fresh);
+            }
+            Err(error) => {
+                let why = error.to_string();
+                shared.writer().state = State::Failed { why };
+            }
+        }
+    }
+}

@@ -58,8 +58,6 @@ impl Condition {
         if !unknown.is_empty() {
             return Err(format!("unknown name `{}`; a condition knows {}", unknown.join("`, `"), VARIABLES.join(", ")));
         }
-        let known = Context::default();
-        drop(known);
         let reads_object = references.has_variable("object");
         Ok(Self { text: text.into(), reads_object, program: Arc::new(program) })
     }
@@ -81,8 +79,9 @@ impl Condition {
         let mut context = Context::default();
         context.add_variable_from_value("auth", to_cel(facts.auth));
         context.add_variable_from_value("object", to_cel(&facts.object));
-        context.add_variable_from_value("subject", facts.subject.map_or(Value::Null, |text| Value::from(text.to_owned())));
-        let meta = facts.meta.map_or_else(|| to_cel(&serde_json::json!({})), |map| map_to_cel(map));
+        context
+            .add_variable_from_value("subject", facts.subject.map_or(Value::Null, |text| Value::from(text.to_owned())));
+        let meta = facts.meta.map_or_else(|| to_cel(&serde_json::json!({})), map_to_cel);
         context.add_variable_from_value("meta", meta);
         context.add_variable("now", cel::Timestamp(to_chrono(facts.now)?)).ok()?;
         match self.program.execute(&context) {
@@ -112,13 +111,17 @@ fn to_cel(value: &serde_json::Value) -> Value {
 }
 
 fn map_to_cel(map: &serde_json::Map<String, serde_json::Value>) -> Value {
-    Value::from(map.iter().map(|(key, value)| (key.clone(), to_cel(value))).collect::<std::collections::HashMap<_, _>>())
+    Value::from(
+        map.iter().map(|(key, value)| (key.clone(), to_cel(value))).collect::<std::collections::HashMap<_, _>>(),
+    )
 }
 
 fn has_comprehension(node: &IdedExpr) -> bool {
     match &node.expr {
         Expr::Comprehension(_) => true,
-        Expr::Call(call) => call.target.iter().any(|target| has_comprehension(target)) || call.args.iter().any(has_comprehension),
+        Expr::Call(call) => {
+            call.target.iter().any(|target| has_comprehension(target)) || call.args.iter().any(has_comprehension)
+        }
         Expr::List(list) => list.elements.iter().any(has_comprehension),
         Expr::Select(select) => has_comprehension(&select.operand),
         Expr::Map(map) => map.entries.iter().any(|entry| entry_has_comprehension(&entry.expr)),

@@ -50,7 +50,7 @@ fn check(list: &ListKey, stamp: &[u8], other: &[u8]) -> [u8; CHECK_BYTES] {
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
-    if digits.len() % 2 != 0 || digits.len() > 2 * 1024 {
+    if !digits.len().is_multiple_of(2) || digits.len() > 2 * 1024 {
         return None;
     }
     let digit = |byte: u8| char::from(byte).to_digit(16);

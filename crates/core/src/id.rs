@@ -115,9 +115,7 @@ fn check_subject(text: &str) -> Result<(), Refusal> {
 fn check_object(text: &str) -> Result<(), Refusal> {
     match text.split_once(':') {
         Some((kind, id)) if is_word(kind, TYPE_BYTES_MAX) => check_id(id, "an object's id"),
-        _ => Err(Refusal::bad_request(
-            "an object is written type:id, such as post:42; the type is a lower-case word",
-        )),
+        _ => Err(Refusal::bad_request("an object is written type:id, such as post:42; the type is a lower-case word")),
     }
 }
 

@@ -168,13 +168,26 @@ mod tests {
 
     #[test]
     fn meta_is_held_to_its_shape() {
-        let bookmark = shape(&[("memo", "string(5)"), ("notify", "bool"), ("at", "timestamp"), ("n", "int"), ("x", "float")]);
-        for good in [json!({}), json!({"memo": "12345"}), json!({"memo": "가나다라마"}), json!({"notify": true, "n": -3, "x": 1.5}),
-            json!({"at": "2026-01-01T00:00:00Z"})] {
+        let bookmark =
+            shape(&[("memo", "string(5)"), ("notify", "bool"), ("at", "timestamp"), ("n", "int"), ("x", "float")]);
+        for good in [
+            json!({}),
+            json!({"memo": "12345"}),
+            json!({"memo": "가나다라마"}),
+            json!({"notify": true, "n": -3, "x": 1.5}),
+            json!({"at": "2026-01-01T00:00:00Z"}),
+        ] {
             assert!(check(&bookmark, good.clone()).is_ok(), "{good}");
         }
-        for bad in [json!({"memo": "123456"}), json!({"memo": 1}), json!({"memo": null}), json!({"other": 1}), json!({"n": 1.5}),
-            json!({"notify": "yes"}), json!({"at": "yesterday"})] {
+        for bad in [
+            json!({"memo": "123456"}),
+            json!({"memo": 1}),
+            json!({"memo": null}),
+            json!({"other": 1}),
+            json!({"n": 1.5}),
+            json!({"notify": "yes"}),
+            json!({"at": "yesterday"}),
+        ] {
             assert!(check(&bookmark, bad.clone()).is_err(), "{bad}");
         }
         assert!(shape(&[("memo", "string!")]).check(None).is_err());

@@ -222,10 +222,7 @@ impl View {
 
     /// What was read and written since the savepoint.
     pub fn cost_since(&self, from: Savepoint) -> Cost {
-        Cost {
-            reads: self.cost.reads - from.cost.reads,
-            writes: self.cost.writes - from.cost.writes,
-        }
+        Cost { reads: self.cost.reads - from.cost.reads, writes: self.cost.writes - from.cost.writes }
     }
 
     /// The batch's changes: only what really differs from what was loaded.

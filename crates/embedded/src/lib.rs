@@ -1,1 +1,85 @@
-//! .
+//! The default store: one folder, no other service.
+//!
+//! [`store`] keeps ordered bytes safe; the rest of this crate lays typed rows out in them. Nothing
+//! here knows what a like is.
+
+mod audit;
+mod codec;
+mod commit;
+mod keys;
+mod scan;
+pub mod store;
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use tally_core::rows::Changes;
+use tally_core::time::Stamp;
+use tally_core::view::Wants;
+use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+
+pub use store::{BackupReport, CheckReport, Options, Stats, Sync};
+use store::{Batch, Store};
+
+/// The embedded engine.
+pub struct Embedded {
+    store: Store,
+    /// Held while a commit compares what was decided on with what is there. Its batch is reused.
+    committing: Mutex<Batch>,
+}
+
+impl Embedded {
+    /// Opens the folder, and creates it where there is none.
+    pub fn open(folder: &Path, options: Options) -> Result<Self, store::StoreError> {
+        Ok(Self { store: Store::open(folder, options)?, committing: Mutex::default() })
+    }
+
+    /// The bytes underneath: backup, checks, figures.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+}
+
+/// Turns the store's error into what the runner understands.
+fn unavailable(error: store::StoreError) -> StoreError {
+    if error.is_transient() {
+        StoreError::Unavailable(error.to_string())
+    } else {
+        StoreError::Broken(error.to_string())
+    }
+}
+
+impl Engine for Embedded {
+    async fn prepare(&self) -> Result<Stamp, StoreError> {
+        match self.store.get(&keys::stamp()).map_err(unavailable)? {
+            Some(bytes) => codec::read_stamp(&bytes),
+            None => Ok(Stamp::default()),
+        }
+    }
+
+    async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
+        self.store.ready().await.map_err(unavailable)?;
+        self.read_rows(wants)
+    }
+
+    async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
+        self.write_rows(&seen, changes)
+    }
+
+    async fn settle(&self, mark: Mark) -> Result<(), StoreError> {
+        self.store.wait(mark.0).await.map_err(unavailable)
+    }
+
+    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
+        scan::scan(&self.store, range, limit)
+    }
+
+    async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
+        let snapshot = self.store.snapshot();
+        audit::audit(&snapshot, tell)
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.store.ready().await.map_err(unavailable)
+    }
+}

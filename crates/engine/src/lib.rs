@@ -140,11 +140,7 @@ pub trait Engine: Send + Sync + 'static {
 
     /// All or nothing. A conflict if a row or total that was decided on has moved. When it
     /// returns, the changes are visible to the next load; [`Engine::settle`] says when they last.
-    fn commit(
-        &self,
-        seen: Seen<'_>,
-        changes: &Changes,
-    ) -> impl Future<Output = Result<Committed, CommitError>> + Send;
+    fn commit(&self, seen: Seen<'_>, changes: &Changes) -> impl Future<Output = Result<Committed, CommitError>> + Send;
 
     /// Returns when everything that was visible at the mark is durable, or says that it is lost.
     fn settle(&self, mark: Mark) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -153,10 +149,8 @@ pub trait Engine: Send + Sync + 'static {
     fn scan(&self, range: &Range, limit: usize) -> impl Future<Output = Result<Page, StoreError>> + Send;
 
     /// Recounts everything as of one moment, and tells what does not add up.
-    fn audit(
-        &self,
-        tell: &mut (dyn FnMut(Finding) + Send),
-    ) -> impl Future<Output = Result<Audited, StoreError>> + Send;
+    fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send))
+    -> impl Future<Output = Result<Audited, StoreError>> + Send;
 
     /// Whether the store answers and takes writes.
     fn ping(&self) -> impl Future<Output = Result<(), StoreError>> + Send;

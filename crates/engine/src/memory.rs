@@ -7,9 +7,7 @@ use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 
-use crate::{
-    Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Place, Range, Seen, StoreError,
-};
+use crate::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Place, Range, Seen, StoreError};
 
 /// Rows in ordered maps behind one lock.
 #[derive(Default)]
@@ -64,10 +62,7 @@ impl State {
 
 /// The order of a list: relation by relation, newest first, then by the id across.
 pub fn place_order(a: &Place, b: &Place) -> std::cmp::Ordering {
-    a.relation
-        .cmp(&b.relation)
-        .then(b.cursor.stamp.cmp(&a.cursor.stamp))
-        .then(a.cursor.other.cmp(&b.cursor.other))
+    a.relation.cmp(&b.relation).then(b.cursor.stamp.cmp(&a.cursor.stamp)).then(a.cursor.other.cmp(&b.cursor.other))
 }
 
 impl Engine for Memory {
@@ -173,4 +168,3 @@ impl Engine for Memory {
 fn pick(rows: &BTreeMap<Key, Row>, wanted: impl Fn(&Row) -> bool) -> Vec<(Key, Row)> {
     rows.iter().filter(|(_, row)| wanted(row)).map(|(key, row)| (key.clone(), row.clone())).collect()
 }
-

@@ -25,9 +25,8 @@ pub fn put(
     }
     meta::check_bounds(attributes, "attributes")?;
     let existing = read(id, view)?;
-    let same = existing
-        .as_ref()
-        .is_some_and(|object| object.status.as_deref() == status && object.attributes == *attributes);
+    let same =
+        existing.as_ref().is_some_and(|object| object.status.as_deref() == status && object.attributes == *attributes);
     let object = match existing {
         Some(object) if same => object,
         other => {

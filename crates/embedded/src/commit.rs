@@ -1,0 +1,139 @@
+//! Reading rows for a decision, and writing what was decided.
+
+use std::sync::{MutexGuard, PoisonError};
+
+use tally_core::rows::{Change, Changes, Edge, EdgeKey, Job, Key, Replay, ReplayKey, Row, Side};
+use tally_core::rows::{JobId, TotalKey};
+use tally_core::view::Wants;
+use tally_engine::{CommitError, Committed, Loaded, Mark, Seen, StoreError};
+
+use crate::store::Batch;
+use crate::{Embedded, codec, keys, unavailable};
+
+impl Embedded {
+    /// Every row asked for. One runner writes, so the position before the reads holds for all of
+    /// them unless somebody else commits meanwhile, which its commit then finds out.
+    pub(crate) fn read_rows(&self, wants: &Wants) -> Result<Loaded, StoreError> {
+        let mark = Mark(self.store.position());
+        let keys: Vec<Vec<u8>> = wants.rows.iter().map(keys::row).chain(wants.totals.iter().map(keys::total)).collect();
+        let mut values = self.store.get_many(&keys).map_err(unavailable)?.into_iter();
+        let mut rows = Vec::with_capacity(wants.rows.len());
+        for (key, value) in wants.rows.iter().zip(values.by_ref()) {
+            rows.push(value.map(|bytes| codec::read_row(key, &bytes)).transpose()?);
+        }
+        let totals = values.map(|value| value.map_or(Ok(0), |bytes| codec::read_total(&bytes)));
+        Ok(Loaded { rows, totals: totals.collect::<Result<_, _>>()?, mark })
+    }
+
+    /// Checks what was decided on, then applies everything as one batch.
+    pub(crate) fn write_rows(&self, seen: &Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
+        let mut batch = self.committing();
+        let untouched = self.store.position() == seen.mark.0;
+        if !untouched {
+            self.check_seen(seen)?;
+        }
+        batch.clear();
+        for (key, change) in &changes.rows {
+            write_row(&mut batch, key, change)?;
+        }
+        let mut totals = Vec::new();
+        for (key, by) in &changes.adds {
+            // Nothing was written since the load, so the view's own sum is what the total becomes.
+            let after = match seen.view.final_total(key).filter(|_| untouched) {
+                Some(after) => after,
+                None => self.read_total(key)? + by,
+            };
+            write_total(&mut batch, key, after);
+            totals.push(after);
+        }
+        batch.put(&keys::stamp(), &changes.stamp.0.to_be_bytes());
+        let position = self.store.apply(&batch).map_err(|error| CommitError::Store(unavailable(error)))?;
+        Ok(Committed { mark: Mark(position), totals: (!untouched).then_some(totals) })
+    }
+
+    fn committing(&self) -> MutexGuard<'_, Batch> {
+        // The batch is cleared before use, so what a panic left in it does not matter.
+        self.committing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_seen(&self, seen: &Seen<'_>) -> Result<(), CommitError> {
+        for (key, row) in seen.view.seen() {
+            let bytes = self.store.get(&keys::row(key)).map_err(unavailable)?;
+            let now = bytes.map(|bytes| codec::read_row(key, &bytes)).transpose()?;
+            if now != *row {
+                return Err(CommitError::Conflict);
+            }
+        }
+        for (key, value) in seen.view.seen_totals() {
+            if self.read_total(key)? != value {
+                return Err(CommitError::Conflict);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_total(&self, key: &TotalKey) -> Result<i64, StoreError> {
+        let bytes = self.store.get(&keys::total(key)).map_err(unavailable)?;
+        bytes.map_or(Ok(0), |bytes| codec::read_total(&bytes))
+    }
+}
+
+fn write_total(batch: &mut Batch, key: &TotalKey, value: i64) {
+    match value {
+        0 => batch.delete(&keys::total(key)),
+        value => batch.put(&keys::total(key), &codec::write_total(value)),
+    }
+}
+
+/// A row, and the orderings in which it stands.
+fn write_row(batch: &mut Batch, key: &Key, change: &Change) -> Result<(), StoreError> {
+    match &change.after {
+        Some(row) => batch.put(&keys::row(key), &codec::write_row(row)?),
+        None => batch.delete(&keys::row(key)),
+    }
+    let (before, after) = (change.before.as_ref(), change.after.as_ref());
+    match key {
+        Key::Edge(key) => write_lists(batch, key, before.and_then(as_edge), after.and_then(as_edge)),
+        Key::Job(id) => write_open_job(batch, *id, after),
+        Key::Replay(key) => write_expiry(batch, key, before.and_then(as_replay), after.and_then(as_replay)),
+        Key::Object(_) | Key::Subject(_) | Key::ApiKey(_) => {}
+    }
+    Ok(())
+}
+
+fn write_lists(batch: &mut Batch, key: &EdgeKey, before: Option<&Edge>, after: Option<&Edge>) {
+    for side in [Side::Object, Side::Subject] {
+        let entry = |edge| keys::list_entry(key, edge, side);
+        let (was, is) = (before.map(entry), after.map(entry));
+        if let Some(was) = was.filter(|was| Some(was) != is.as_ref()) {
+            batch.delete(&was);
+        }
+        if let (Some(is), Some(edge)) = (is, after) {
+            batch.put(&is, &codec::write_attached(edge));
+        }
+    }
+}
+
+fn write_open_job(batch: &mut Batch, id: JobId, after: Option<&Row>) {
+    match after {
+        Some(Row::Job(Job { finished_at: None, .. })) => batch.put(&keys::open_job(id), b""),
+        _ => batch.delete(&keys::open_job(id)),
+    }
+}
+
+fn write_expiry(batch: &mut Batch, key: &ReplayKey, before: Option<&Replay>, after: Option<&Replay>) {
+    if let Some(before) = before {
+        batch.delete(&keys::replay_by_expiry(before.expires_at, key));
+    }
+    if let Some(after) = after {
+        batch.put(&keys::replay_by_expiry(after.expires_at, key), b"");
+    }
+}
+
+fn as_edge(row: &Row) -> Option<&Edge> {
+    if let Row::Edge(edge) = row { Some(edge) } else { None }
+}
+
+fn as_replay(row: &Row) -> Option<&Replay> {
+    if let Row::Replay(replay) = row { Some(replay) } else { None }
+}

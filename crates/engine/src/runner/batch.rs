@@ -1,0 +1,221 @@
+//! One batch: stamp, load, decide, commit; again on a conflict; in halves if it keeps conflicting.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tally_core::command::{Call, Cost, Decided, Reply};
+use tally_core::decide::decide;
+use tally_core::rows::{Changes, TotalKey};
+use tally_core::rules::relation;
+use tally_core::time::Stamp;
+use tally_core::view::{Stop, View};
+use tally_core::{Catalog, Refusal};
+use tokio::sync::mpsc;
+
+use super::queue::Ticket;
+use super::{Failure, Pending, Settled, is_broken};
+use crate::{Clock, CommitError, Committed, Engine, Mark, Seen, StoreError};
+
+/// Conflicts in a row before a batch is split.
+const CONFLICTS_BEFORE_SPLIT: u32 = 4;
+/// Conflicts in a row before a single command is given up.
+const CONFLICTS_MAX: u32 = 32;
+
+/// Decides batches one after another.
+pub(super) struct Decider<E, C> {
+    engine: Arc<E>,
+    catalog: Arc<Catalog>,
+    clock: C,
+    stamp: Stamp,
+    ids: Ids,
+}
+
+/// A batch that was decided, and not yet committed.
+struct Draft {
+    decided: Vec<Decided>,
+    view: View,
+    changes: Changes,
+    mark: Mark,
+}
+
+impl<E: Engine, C: Clock> Decider<E, C> {
+    pub(super) fn new(engine: Arc<E>, catalog: Arc<Catalog>, clock: C, floor: Stamp) -> Self {
+        Self { engine, catalog, clock, stamp: floor, ids: Ids::new() }
+    }
+
+    /// Commits the tickets and hands them on to be answered, in order.
+    pub(super) async fn run(&mut self, tickets: Vec<Ticket>, pending: &mpsc::Sender<Pending>) {
+        let mut parts = vec![tickets];
+        while let Some(mut part) = parts.pop() {
+            if part.is_empty() {
+                continue;
+            }
+            let mut conflicts = 0;
+            let outcome = loop {
+                match self.attempt(&part).await {
+                    Err(CommitError::Conflict) if part.len() > 1 && conflicts >= CONFLICTS_BEFORE_SPLIT => break None,
+                    Err(CommitError::Conflict) if conflicts < CONFLICTS_MAX => {
+                        conflicts += 1;
+                        tokio::time::sleep(self.ids.jitter(conflicts)).await;
+                    }
+                    other => break Some(other),
+                }
+            };
+            match outcome {
+                None => {
+                    let rest = part.split_off(part.len() / 2);
+                    parts.push(rest);
+                    parts.push(part);
+                }
+                Some(Ok((draft, committed))) => {
+                    let batch = draft.into_pending(part, committed, conflicts);
+                    if let Err(mpsc::error::SendError(batch)) = pending.send(batch).await {
+                        fail(batch.answers.into_iter().map(|(ticket, _)| ticket), &Failure::Stopping);
+                    }
+                }
+                Some(Err(error)) => fail(part, &failure(error)),
+            }
+        }
+    }
+
+    async fn attempt(&mut self, tickets: &[Ticket]) -> Result<(Draft, Committed), CommitError> {
+        let draft = self.draft(tickets).await?;
+        let committed = if draft.changes.is_empty() {
+            // Nothing to write; the answers still wait for what they were decided on.
+            Committed { mark: draft.mark, totals: None }
+        } else {
+            self.engine.commit(Seen { mark: draft.mark, view: &draft.view }, &draft.changes).await?
+        };
+        Ok((draft, committed))
+    }
+
+    /// Runs every rule until none of them misses a row.
+    async fn draft(&mut self, tickets: &[Ticket]) -> Result<Draft, StoreError> {
+        let mut view = View::default();
+        let start = view.savepoint();
+        let mut mark = None;
+        loop {
+            let mut decided = Vec::with_capacity(tickets.len());
+            for ticket in tickets {
+                // A batch of several commands uses as many stamps.
+                let stamp = self.stamp.next(self.clock.now());
+                self.stamp = Stamp(stamp.0 + ticket.weight as u64 - 1);
+                decided.extend(self.decide(&ticket.call, stamp, &mut view));
+            }
+            let wants = view.take_missing();
+            if wants.is_empty() {
+                let changes = view.changes(self.stamp);
+                return Ok(Draft { decided, view, changes, mark: mark.unwrap_or_default() });
+            }
+            view.rollback(start);
+            let loaded = self.engine.load(&wants).await?;
+            mark = mark.or(Some(loaded.mark));
+            for (key, row) in wants.rows.into_iter().zip(loaded.rows) {
+                view.fill_row(key, row);
+            }
+            for (key, total) in wants.totals.into_iter().zip(loaded.totals) {
+                view.fill_total(key, total);
+            }
+        }
+    }
+
+    /// One rule. A rule that panics harms only its own command.
+    fn decide(&mut self, call: &Call, stamp: Stamp, view: &mut View) -> Option<Decided> {
+        let start = view.savepoint();
+        let id = self.ids.next();
+        match catch_unwind(AssertUnwindSafe(|| decide(call, stamp, id, &self.catalog, view))) {
+            Ok(Ok(decided)) => Some(decided),
+            Ok(Err(Stop::Miss)) => None,
+            Ok(Err(Stop::Refused(refusal))) => Some(refused(refusal)),
+            Err(_) => {
+                view.rollback(start);
+                Some(refused(Refusal::Broken("a rule panicked".into())))
+            }
+        }
+    }
+}
+
+impl Draft {
+    fn into_pending(mut self, tickets: Vec<Ticket>, committed: Committed, conflicts: u32) -> Pending {
+        let totals: Vec<(TotalKey, i64)> = match committed.totals {
+            Some(actual) => self.changes.adds.keys().cloned().zip(actual).collect(),
+            None => {
+                let now = |key: &TotalKey| self.view.final_total(key).unwrap_or_default();
+                self.changes.adds.keys().map(|key| (key.clone(), now(key))).collect()
+            }
+        };
+        // Another server may have added meanwhile: move the counts in the answers by as much.
+        let off: HashMap<TotalKey, i64> = totals
+            .iter()
+            .map(|(key, actual)| (key.clone(), actual - self.view.final_total(key).unwrap_or(*actual)))
+            .filter(|(_, off)| *off != 0)
+            .collect();
+        if !off.is_empty() {
+            for reply in self.decided.iter_mut().filter_map(|decided| decided.reply.as_mut().ok()) {
+                correct(reply, &off);
+            }
+        }
+        let settled = Settled {
+            totals,
+            commands: tickets.iter().map(|ticket| ticket.weight).sum(),
+            conflicts,
+            broken: self.decided.iter().filter(|decided| is_broken(decided)).count(),
+        };
+        Pending { mark: committed.mark, answers: tickets.into_iter().zip(self.decided).collect(), settled }
+    }
+}
+
+fn correct(reply: &mut Reply, off: &HashMap<TotalKey, i64>) {
+    match reply {
+        Reply::Edge(edge) => {
+            let key = relation::edge_key(&edge.relation, &edge.object, &edge.subject);
+            edge.count += off.get(&relation::count_key(&key)).copied().unwrap_or(0);
+        }
+        Reply::Batch(replies) => replies.iter_mut().flatten().for_each(|reply| correct(reply, off)),
+        Reply::Object(_) | Reply::Job(_) | Reply::Done { .. } => {}
+    }
+}
+
+fn refused(refusal: Refusal) -> Decided {
+    Decided { reply: Err(refusal), cost: Cost::default(), replayed: false }
+}
+
+fn failure(error: CommitError) -> Failure {
+    match error {
+        CommitError::Conflict => Failure::Overloaded,
+        CommitError::Store(error) => Failure::Store(error),
+    }
+}
+
+fn fail(tickets: impl IntoIterator<Item = Ticket>, failure: &Failure) {
+    for ticket in tickets {
+        ticket.answer(Err(failure.clone()));
+    }
+}
+
+/// Fresh ids: a random start, then a full-period walk, so that two runners do not meet.
+struct Ids {
+    state: u64,
+}
+
+impl Ids {
+    fn new() -> Self {
+        Self { state: RandomState::new().hash_one("tally") }
+    }
+
+    /// The next number of SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A random wait that grows with every conflict, to let others pass.
+    fn jitter(&mut self, conflicts: u32) -> Duration {
+        Duration::from_micros(self.next() % (100 << conflicts.min(8)))
+    }
+}

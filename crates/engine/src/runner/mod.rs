@@ -1,0 +1,186 @@
+//! The runner: drains what is waiting, decides all of it against one view, commits once, answers
+//! all. While one batch is being made durable the next one is being decided.
+
+mod batch;
+mod queue;
+
+use std::sync::Arc;
+
+use tally_core::command::{Call, Decided};
+use tally_core::rows::TotalKey;
+use tally_core::{Catalog, Refusal};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::{Clock, Engine, Mark, StoreError};
+use batch::Decider;
+use queue::{Gate, Ticket};
+
+/// Bounds of a runner.
+#[derive(Clone, Copy, Debug)]
+pub struct RunnerOptions {
+    /// Commands that may wait, those inside batches counted singly. Past it: overloaded.
+    pub queue_commands_max: usize,
+    /// Commands decided and committed together.
+    pub batch_commands_max: usize,
+    /// Batches that may be on their way to the disk at once.
+    pub batches_in_flight_max: usize,
+}
+
+impl Default for RunnerOptions {
+    fn default() -> Self {
+        Self { queue_commands_max: 65_536, batch_commands_max: 4_096, batches_in_flight_max: 64 }
+    }
+}
+
+/// Why a call has no decision.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Failure {
+    /// Too much is waiting. Nothing was done; try again shortly.
+    #[error("too many requests are waiting; try again shortly")]
+    Overloaded,
+    /// The store could not take it. Whether it took effect is known only by reading.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The runner is stopping. Nothing was done.
+    #[error("the server is stopping")]
+    Stopping,
+}
+
+/// A batch that is durable.
+pub struct Settled {
+    /// Totals that it changed, each as it is after the batch.
+    pub totals: Vec<(TotalKey, i64)>,
+    /// Commands that it held.
+    pub commands: usize,
+    /// How often it was decided again because of a conflict.
+    pub conflicts: u32,
+    /// Decisions that broke an internal check.
+    pub broken: usize,
+}
+
+/// What is told of every batch, after it is durable and before it is answered.
+pub type Observer = Arc<dyn Fn(&Settled) + Send + Sync>;
+
+/// A handle on a runner; clones share it. When the last one goes, the runner answers what it
+/// accepted and ends.
+pub struct Runner {
+    tickets: mpsc::UnboundedSender<Ticket>,
+    gate: Arc<Gate>,
+}
+
+impl Clone for Runner {
+    fn clone(&self) -> Self {
+        Self { tickets: self.tickets.clone(), gate: self.gate.clone() }
+    }
+}
+
+/// Decided, and waiting to be durable.
+struct Pending {
+    mark: Mark,
+    answers: Vec<(Ticket, Decided)>,
+    settled: Settled,
+}
+
+impl Runner {
+    /// Prepares the engine and starts a runner on it.
+    pub async fn start<E: Engine>(
+        engine: Arc<E>,
+        catalog: Arc<Catalog>,
+        clock: impl Clock,
+        options: RunnerOptions,
+        observer: Observer,
+    ) -> Result<(Self, JoinHandle<()>), StoreError> {
+        let floor = engine.prepare().await?;
+        // The queue is bounded by the gate, which counts commands; the channel counts calls.
+        let (tickets, waiting) = mpsc::unbounded_channel();
+        let gate = Arc::new(Gate::new(options.queue_commands_max));
+        let (pending, settling) = mpsc::channel(options.batches_in_flight_max);
+        let decider = Decider::new(engine.clone(), catalog, clock, floor);
+        let deciding = tokio::spawn(drain(waiting, decider, options.batch_commands_max, pending, gate.clone()));
+        let answering = tokio::spawn(answer(engine, settling, observer));
+        let done = tokio::spawn(async move {
+            // Both end by themselves when the last handle is gone; a panic in either is the
+            // caller's to see through the calls that it drops.
+            let _ = deciding.await;
+            let _ = answering.await;
+        });
+        Ok((Self { tickets, gate }, done))
+    }
+
+    /// Queues a call and waits for its answer: decided, durable.
+    pub async fn apply(&self, call: Call) -> Result<Decided, Failure> {
+        let weight = call.command.weight();
+        if !self.gate.enter(weight) {
+            return Err(Failure::Overloaded);
+        }
+        let (ticket, answer) = Ticket::new(call, weight);
+        if self.tickets.send(ticket).is_err() {
+            self.gate.leave(weight);
+            return Err(Failure::Stopping);
+        }
+        answer.await.unwrap_or(Err(Failure::Stopping))
+    }
+
+    /// Commands that are waiting.
+    pub fn waiting(&self) -> usize {
+        self.gate.inside()
+    }
+}
+
+async fn drain<E: Engine, C: Clock>(
+    mut waiting: mpsc::UnboundedReceiver<Ticket>,
+    mut decider: Decider<E, C>,
+    commands_max: usize,
+    pending: mpsc::Sender<Pending>,
+    gate: Arc<Gate>,
+) {
+    let mut tickets = Vec::new();
+    let mut held: Option<Ticket> = None;
+    loop {
+        if let Some(ticket) = held.take() {
+            tickets.push(ticket);
+        } else if waiting.recv_many(&mut tickets, 1).await == 0 {
+            return;
+        }
+        let mut weight: usize = tickets.iter().map(|ticket| ticket.weight).sum();
+        while let Ok(ticket) = waiting.try_recv() {
+            if weight + ticket.weight > commands_max {
+                held = Some(ticket);
+                break;
+            }
+            weight += ticket.weight;
+            tickets.push(ticket);
+        }
+        gate.leave(weight);
+        // A caller that has gone does not want it any more.
+        tickets.retain(|ticket| !ticket.is_abandoned());
+        decider.run(std::mem::take(&mut tickets), &pending).await;
+        // Lets the tasks that this batch woke run before the next one is taken.
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn answer<E: Engine>(engine: Arc<E>, mut settling: mpsc::Receiver<Pending>, observer: Observer) {
+    while let Some(batch) = settling.recv().await {
+        match engine.settle(batch.mark).await {
+            Ok(()) => {
+                observer(&batch.settled);
+                for (ticket, decided) in batch.answers {
+                    ticket.answer(Ok(decided));
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, commands = batch.settled.commands, "a batch could not be made durable");
+                for (ticket, _) in batch.answers {
+                    ticket.answer(Err(Failure::Store(error.clone())));
+                }
+            }
+        }
+    }
+}
+
+/// A refusal that is really a defect.
+fn is_broken(decided: &Decided) -> bool {
+    matches!(decided.reply, Err(Refusal::Broken(_)))
+}

@@ -1,0 +1,130 @@
+//! `likes`: how many likes a second, one per request, many per request, and on one hot post.
+
+use crate::options::{Options, System};
+use crate::peers::postgres::{self, Postgres};
+use crate::peers::redis::{self, Durability, Redis};
+use crate::peers::tally::{self, Tally};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::rows::{Take, fresh_edges};
+use crate::workload::Shape;
+use anyhow::Result;
+
+const SINGLE: &str = "one like per request";
+const MANY: &str = "many likes per request";
+const HOT: &str = "one hot post, one like per request";
+const HOT_MANY: &str = "one hot post, many likes per request";
+const REPEATED: &str = "repeated likes (no change), one per request";
+const BATCH: usize = 500;
+const IN_FLIGHT: usize = 16;
+
+/// Runs the benchmark.
+pub(crate) async fn run(options: &Options) -> Result<()> {
+    let preload = options.preload(2_000_000);
+    let data = format!(
+        "1M subjects, 100k objects by Zipf 1.0, 10 % repeats, {preload} edges loaded first, {} s a row after a warm-up",
+        options.seconds()
+    );
+    let mut report = Report::new("likes", "likes", data);
+    // One system at a time: on a small machine an idle neighbour still takes caches and disk.
+    if options.wants(System::Redis) {
+        measure_redis(options, preload, &mut report).await?;
+    }
+    if options.wants(System::Postgres) {
+        measure_postgres(options, preload, &mut report).await?;
+    }
+    if options.wants(System::Tally) {
+        measure_tally(options, preload, &mut report).await?;
+    }
+    report.finish(&options.out_folder())
+}
+
+async fn measure_redis(options: &Options, preload: u32, report: &mut Report) -> Result<()> {
+    let redis = Redis::start().await?;
+    report.setups.push(redis::SETUP.into());
+    let progress = Progress::counted("loading Redis", preload.into());
+    redis.preload("like", fresh_edges(&redis.workload, preload), |edges| progress.add(edges)).await?;
+    drop(progress);
+    let per_like = redis.memory_bytes() as f64 / f64::from(preload);
+    report.figure("redis.memory_per_like", "Redis: memory per like", per_like, "bytes");
+
+    let memory = || redis.memory_bytes();
+    let modes = [
+        (Durability::NoAof, "noaof", "Redis, no AOF"),
+        (Durability::Everysec, "everysec", "Redis, AOF everysec"),
+        (Durability::Always, "always", "Redis, AOF always"),
+    ];
+    for (durability, name, system) in modes {
+        redis.set_durability(durability).await?;
+        let shapes = [
+            ("single", SINGLE, Shape::Zipf, 1),
+            ("pipelined", MANY, Shape::Zipf, IN_FLIGHT),
+            ("hot", HOT, Shape::Hot, 1),
+            ("hot_pipelined", HOT_MANY, Shape::Hot, IN_FLIGHT),
+        ];
+        for (kind, group, shape, in_flight) in shapes {
+            let how = format!("64 connections, {in_flight} in flight each");
+            let id = format!("redis.{name}.{kind}");
+            let take = Take { id: &id, group, system, how: &how };
+            take.measure(report, memory, redis.likes(options.load(64), shape, in_flight)).await?;
+        }
+    }
+    report.figure("redis.log_bytes", "Redis: log on disk at the end", redis.disk_bytes() as f64 / 1e6, "MB");
+    Ok(())
+}
+
+async fn measure_postgres(options: &Options, preload: u32, report: &mut Report) -> Result<()> {
+    let postgres = Postgres::start().await?;
+    report.setups.push(postgres::SETUP.into());
+    let progress = Progress::counted("loading PostgreSQL", preload.into());
+    postgres.preload(1, fresh_edges(&postgres.workload, preload), |edges| progress.add(edges)).await?;
+    postgres.finish_preload().await?;
+    drop(progress);
+    let per_like = postgres.disk_bytes().await? as f64 / f64::from(preload);
+    report.figure("postgres.bytes_per_like", "PostgreSQL: bytes per like on disk", per_like, "bytes");
+
+    let memory = || postgres.memory_bytes();
+    for (kind, group, shape) in [("single", SINGLE, Shape::Zipf), ("hot", HOT, Shape::Hot)] {
+        for connections in [16, 64] {
+            let how = format!("a transaction per like, {connections} connections");
+            let id = format!("postgres.{kind}.{connections}");
+            let take = Take { id: &id, group, system: "PostgreSQL", how: &how };
+            take.measure(report, memory, postgres.likes(options.load(connections), shape)).await?;
+        }
+    }
+    for (kind, group, shape) in [("batch", MANY, Shape::Zipf), ("hot_batch", HOT_MANY, Shape::Hot)] {
+        let how = format!("unnest, {BATCH} a statement, 4 connections");
+        let id = format!("postgres.{kind}");
+        let take = Take { id: &id, group, system: "PostgreSQL", how: &how };
+        take.measure(report, memory, postgres.likes_batched(options.load(4), shape, BATCH)).await?;
+    }
+    Ok(())
+}
+
+async fn measure_tally(options: &Options, preload: u32, report: &mut Report) -> Result<()> {
+    let tally = Tally::start(options).await?;
+    report.setups.push(tally::SETUP.into());
+    let progress = Progress::counted("loading Tally", preload.into());
+    tally.preload("like", fresh_edges(&tally.workload, preload), |edges| progress.add(edges)).await?;
+    drop(progress);
+    let per_like = tally.disk_bytes() as f64 / f64::from(preload);
+    report.figure("tally.bytes_per_like", "Tally: bytes per like on disk", per_like, "bytes");
+
+    let memory = || tally.memory_bytes();
+    for (kind, group, shape) in [("single", SINGLE, Shape::Zipf), ("hot", HOT, Shape::Hot)] {
+        for connections in [64, 256] {
+            let how = format!("HTTP, {connections} connections");
+            let id = format!("tally.{kind}.{connections}");
+            let take = Take { id: &id, group, system: "Tally", how: &how };
+            take.measure(report, memory, tally.likes(options.load(connections), shape)).await?;
+        }
+    }
+    for (kind, group, shape) in [("batch", MANY, Shape::Zipf), ("hot_batch", HOT_MANY, Shape::Hot)] {
+        let how = format!("HTTP, batches of {BATCH}, 16 connections");
+        let id = format!("tally.{kind}");
+        let take = Take { id: &id, group, system: "Tally", how: &how };
+        take.measure(report, memory, tally.likes_batched(options.load(16), shape, BATCH)).await?;
+    }
+    let take = Take { id: "tally.repeated", group: REPEATED, system: "Tally", how: "HTTP, 64 connections" };
+    take.measure(report, memory, tally.likes(options.load(64), Shape::Repeated)).await
+}

@@ -1,1 +1,211 @@
-//! .
+//! Tally as a library: open a store, apply commands, ask queries, watch counts.
+//!
+//! ```
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! use tally::{Options, Tally};
+//!
+//! let tally = Tally::open("memory:", Options::default()).await?;
+//! let like = tally.relate("like", "post:42", "alice").await?;
+//! assert!(like.changed && like.count == 1);
+//! let again = tally.relate("like", "post:42", "alice").await?;
+//! assert!(!again.changed && again.count == 1);
+//! tally.close().await;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod engines;
+mod error;
+mod jobs;
+mod live;
+mod query;
+mod verify;
+
+use std::sync::Arc;
+
+use tally_core::command::{Call, Command, Decided, EdgeReply, Reply};
+use tally_core::{Auth, Catalog, Name, ObjectId, SubjectId, Timestamp};
+use tally_engine::{Clock, Engine, Runner, RunnerOptions, StoreError, SystemClock};
+use tokio::sync::{Mutex, Notify, watch};
+use tokio::task::JoinHandle;
+
+pub use engines::{AnyEngine, Opening};
+pub use error::Error;
+pub use live::{Hub, Subscription};
+pub use tally_core as core;
+pub use tally_embedded as embedded;
+pub use tally_engine as engine;
+pub use verify::{DriftItem, VerifyReport};
+
+/// How to open Tally.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// What is declared.
+    pub catalog: Catalog,
+    /// Bounds of the queue.
+    pub runner: RunnerOptions,
+    /// How the embedded store is opened.
+    pub embedded: tally_embedded::Options,
+    /// Live subscriptions at once; 0 stands for the default.
+    pub subscriptions_max: usize,
+    /// Told of every durable batch, for metrics.
+    pub observer: Option<tally_engine::runner::Observer>,
+}
+
+/// An open Tally. Clones share it.
+#[derive(Clone)]
+pub struct Tally {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Arc<AnyEngine>,
+    catalog: Arc<Catalog>,
+    hub: Arc<Hub>,
+    new_job: Arc<Notify>,
+    verifying: Mutex<()>,
+    /// The runner goes first when closing, so that what it accepted is answered.
+    runner: std::sync::RwLock<Option<Runner>>,
+    stop: watch::Sender<bool>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Tally {
+    /// Opens a store by its URL: `embedded:PATH`, or `memory:` for tests.
+    pub async fn open(url: &str, options: Options) -> Result<Self, Error> {
+        let engine = Arc::new(Opening::parse(url)?.open(&options.embedded).await?);
+        Self::start(engine, options).await
+    }
+
+    async fn start(engine: Arc<AnyEngine>, options: Options) -> Result<Self, Error> {
+        let hub = Arc::new(Hub::new(options.subscriptions_max));
+        let catalog = Arc::new(options.catalog);
+        let observer: tally_engine::runner::Observer = {
+            let (hub, outer) = (hub.clone(), options.observer);
+            Arc::new(move |settled| {
+                hub.publish(&settled.totals);
+                if let Some(outer) = &outer {
+                    outer(settled);
+                }
+            })
+        };
+        let (runner, running) =
+            Runner::start(engine.clone(), catalog.clone(), SystemClock, options.runner, observer).await?;
+        let (stop, stopped) = watch::channel(false);
+        let tally = Self {
+            inner: Arc::new(Inner {
+                engine: engine.clone(),
+                catalog,
+                hub,
+                new_job: Arc::new(Notify::new()),
+                verifying: Mutex::new(()),
+                runner: std::sync::RwLock::new(Some(runner.clone())),
+                stop,
+                tasks: Mutex::new(vec![running]),
+            }),
+        };
+        let worker = tokio::spawn(jobs::run(engine, runner, tally.inner.new_job.clone(), stopped));
+        tally.inner.tasks.lock().await.push(worker);
+        Ok(tally)
+    }
+
+    /// Applies one call: decided, durable, answered.
+    pub async fn apply(&self, call: Call) -> Result<Decided, Error> {
+        let begins_job = matches!(
+            call.command,
+            Command::Forget { .. } | Command::Suspend { .. } | Command::Restore { .. } | Command::DeleteObject { .. }
+        );
+        let decided = self.runner()?.apply(call).await?;
+        if begins_job {
+            self.inner.new_job.notify_one();
+        }
+        Ok(decided)
+    }
+
+    /// Makes sure that an edge is there.
+    pub async fn relate(&self, relation: &str, object: &str, subject: &str) -> Result<EdgeReply, Error> {
+        let (relation, object, subject) = (Name::new(relation)?, ObjectId::new(object)?, SubjectId::new(subject)?);
+        self.edge(Command::Relate { relation, object, subject, kind: None, meta: None }).await
+    }
+
+    /// Makes sure that an edge is not there.
+    pub async fn unrelate(&self, relation: &str, object: &str, subject: &str) -> Result<EdgeReply, Error> {
+        let (relation, object, subject) = (Name::new(relation)?, ObjectId::new(object)?, SubjectId::new(subject)?);
+        self.edge(Command::Unrelate { relation, object, subject }).await
+    }
+
+    async fn edge(&self, command: Command) -> Result<EdgeReply, Error> {
+        match self.apply(Call::system(command)).await?.reply? {
+            Reply::Edge(edge) => Ok(edge),
+            other => unreachable!("an edge command answers with an edge, not {other:?}"),
+        }
+    }
+
+    /// Answers a query. It skips the queue, and never shows what a crash could still take back.
+    pub async fn query(&self, query: core::Query, auth: &Auth) -> Result<core::Answer, Error> {
+        query::answer(&*self.inner.engine, &self.inner.catalog, query, auth, self.now()).await
+    }
+
+    /// Follows the counts of some objects.
+    pub fn watch(&self, objects: &[ObjectId], relations: &[Name]) -> Result<Subscription, Error> {
+        self.inner.hub.subscribe(objects, relations)
+    }
+
+    /// Recounts everything and reports what does not add up; with `repair`, also mends it.
+    pub async fn verify(&self, repair: bool, progress: impl FnMut(u64) + Send + 'static) -> Result<VerifyReport, Error> {
+        let Ok(_alone) = self.inner.verifying.try_lock() else {
+            return Err(core::Refusal::Conflict("a verification is running already".into()).into());
+        };
+        let runner = self.runner()?;
+        verify::verify(self.inner.engine.clone(), &runner, repair, progress).await
+    }
+
+    /// What is declared.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.inner.catalog
+    }
+
+    /// The store.
+    pub fn engine(&self) -> &Arc<AnyEngine> {
+        &self.inner.engine
+    }
+
+    /// Live subscriptions.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.inner.hub
+    }
+
+    /// Commands that wait for the runner.
+    pub fn waiting(&self) -> usize {
+        self.runner().map_or(0, |runner| runner.waiting())
+    }
+
+    /// Whether the store answers and takes writes.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.inner.engine.ping().await
+    }
+
+    /// The time with which the next command would be stamped.
+    pub fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    /// Answers what was accepted, and closes the store.
+    pub async fn close(&self) {
+        self.inner.stop.send_replace(true);
+        if let Ok(mut runner) = self.inner.runner.write() {
+            runner.take();
+        }
+        for task in self.inner.tasks.lock().await.drain(..) {
+            // A task that panicked has nothing left to close.
+            let _ = task.await;
+        }
+        self.inner.engine.close();
+    }
+
+    fn runner(&self) -> Result<Runner, Error> {
+        let runner = self.inner.runner.read().ok().and_then(|runner| runner.clone());
+        runner.ok_or(Error::Stopping)
+    }
+}

@@ -1,0 +1,110 @@
+//! The only place that knows every engine.
+
+use std::path::PathBuf;
+
+use tally_core::rows::Changes;
+use tally_core::time::Stamp;
+use tally_core::view::Wants;
+use tally_embedded::Embedded;
+use tally_engine::memory::Memory;
+use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+
+use crate::Error;
+
+/// A store's URL, understood.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// `embedded:PATH`.
+    Embedded(PathBuf),
+    /// `memory:`, which keeps nothing.
+    Memory,
+}
+
+impl Opening {
+    /// Reads a store's URL.
+    pub fn parse(url: &str) -> Result<Self, Error> {
+        match url.split_once(':') {
+            Some(("embedded", path)) if !path.is_empty() => Ok(Self::Embedded(path.into())),
+            Some(("memory", "")) => Ok(Self::Memory),
+            _ => Err(Error::Open(format!("`{url}` is not a store; use embedded:PATH, such as embedded:./tally-data"))),
+        }
+    }
+
+    /// Opens the store.
+    pub async fn open(self, embedded: &tally_embedded::Options) -> Result<AnyEngine, Error> {
+        match self {
+            Self::Memory => Ok(AnyEngine::Memory(Memory::default())),
+            Self::Embedded(path) => {
+                let options = embedded.clone();
+                let opening = tokio::task::spawn_blocking(move || Embedded::open(&path, options));
+                let opened = opening.await.map_err(|error| Error::Open(error.to_string()))?;
+                opened.map(AnyEngine::Embedded).map_err(|error| Error::Open(error.to_string()))
+            }
+        }
+    }
+}
+
+/// Any store that Tally runs on.
+pub enum AnyEngine {
+    /// One folder.
+    Embedded(Embedded),
+    /// Nothing but memory.
+    Memory(Memory),
+}
+
+impl AnyEngine {
+    /// The embedded store, where it is one.
+    pub fn embedded(&self) -> Option<&Embedded> {
+        match self {
+            Self::Embedded(engine) => Some(engine),
+            Self::Memory(_) => None,
+        }
+    }
+
+    /// Lets go of the store.
+    pub fn close(&self) {
+        if let Self::Embedded(engine) = self {
+            engine.store().close();
+        }
+    }
+}
+
+/// Passes a call on to whichever engine it is.
+macro_rules! each {
+    ($self:ident, $engine:ident => $call:expr) => {
+        match $self {
+            Self::Embedded($engine) => $call.await,
+            Self::Memory($engine) => $call.await,
+        }
+    };
+}
+
+impl Engine for AnyEngine {
+    async fn prepare(&self) -> Result<Stamp, StoreError> {
+        each!(self, engine => engine.prepare())
+    }
+
+    async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
+        each!(self, engine => engine.load(wants))
+    }
+
+    async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
+        each!(self, engine => engine.commit(seen, changes))
+    }
+
+    async fn settle(&self, mark: Mark) -> Result<(), StoreError> {
+        each!(self, engine => engine.settle(mark))
+    }
+
+    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
+        each!(self, engine => engine.scan(range, limit))
+    }
+
+    async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
+        each!(self, engine => engine.audit(tell))
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        each!(self, engine => engine.ping())
+    }
+}

@@ -1,0 +1,111 @@
+//! Carries jobs to their end, a step a commit, and drops remembered answers that have expired.
+//! What a stop interrupts is taken up at the next start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tally_core::command::{Call, Command};
+use tally_core::limits::SWEEP_EDGES_MAX;
+use tally_core::rows::{Job, JobId, Key, ListKey, ReplayKey, Row, Side, Work};
+use tally_engine::{Clock, Engine, Place, Range, Runner, SystemClock};
+use tokio::sync::{Notify, watch};
+
+use crate::{AnyEngine, Error};
+
+/// How often to look for work that nobody announced.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// Jobs looked at in one go.
+const JOBS_AT_ONCE: usize = 64;
+
+/// Works until it is stopped.
+pub(crate) async fn run(
+    engine: Arc<AnyEngine>,
+    runner: Runner,
+    announced: Arc<Notify>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    loop {
+        let round = async {
+            if let Err(error) = work(&engine, &runner).await {
+                tracing::warn!(%error, "a job could not go on; it is tried again");
+            }
+            tokio::select! {
+                () = announced.notified() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        };
+        tokio::select! {
+            () = round => {}
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+        }
+    }
+}
+
+async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
+    loop {
+        let page = engine.scan(&Range::OpenJobs, JOBS_AT_ONCE).await?;
+        for (key, row) in &page.items {
+            if let (Key::Job(id), Row::Job(job)) = (key, row) {
+                carry(engine, runner, *id, job).await?;
+            }
+        }
+        if !page.more {
+            break;
+        }
+    }
+    expire(engine, runner).await
+}
+
+/// Does a whole job, step by step.
+async fn carry(engine: &AnyEngine, runner: &Runner, id: JobId, job: &Job) -> Result<(), Error> {
+    tracing::info!(job = id.text(), kind = job.work.name(), "job begins or goes on");
+    for list in lists(&job.work) {
+        let mut after: Option<Place> = None;
+        loop {
+            let range = Range::List { list: list.clone(), after: after.take() };
+            let page = engine.scan(&range, SWEEP_EDGES_MAX).await?;
+            let Some((Key::Edge(key), Row::Edge(edge))) = page.items.last() else { break };
+            after = Some(Place::of(&list, key, edge));
+            let edges = page.items.iter().filter_map(|(key, _)| match key {
+                Key::Edge(key) => Some(key.clone()),
+                _ => None,
+            });
+            runner.apply(Call::system(Command::Sweep { job: id, edges: edges.collect() })).await?.reply?;
+        }
+    }
+    runner.apply(Call::system(Command::Sweep { job: id, edges: Vec::new() })).await?.reply?;
+    tracing::info!(job = id.text(), kind = job.work.name(), "job done");
+    Ok(())
+}
+
+/// The lists that a job walks.
+fn lists(work: &Work) -> Vec<ListKey> {
+    let (side, id, hidden): (_, _, &[bool]) = match work {
+        Work::Forget { subject } => (Side::Subject, subject.as_str(), &[false, true]),
+        Work::Clear { object } => (Side::Object, object.as_str(), &[false, true]),
+        Work::Hide { subject } => (Side::Subject, subject.as_str(), &[false]),
+        Work::Show { subject } => (Side::Subject, subject.as_str(), &[true]),
+    };
+    hidden.iter().map(|hidden| ListKey { side, id: id.to_owned(), relation: None, hidden: *hidden }).collect()
+}
+
+async fn expire(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
+    loop {
+        let page = engine.scan(&Range::Replays { before: SystemClock.now() }, SWEEP_EDGES_MAX).await?;
+        let due: Vec<ReplayKey> = page
+            .items
+            .into_iter()
+            .filter_map(|(key, _)| match key {
+                Key::Replay(key) => Some(key),
+                _ => None,
+            })
+            .collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        runner.apply(Call::system(Command::Expire { replays: due })).await?.reply?;
+        if !page.more {
+            return Ok(());
+        }
+    }
+}

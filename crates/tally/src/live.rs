@@ -1,0 +1,120 @@
+//! Live counts: who watches what, and the newest value of each that they have not seen.
+//!
+//! A slow watcher costs one value per count that it watches, never a queue: it gets the full count
+//! after the last change, not every step on the way.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tally_core::rows::TotalKey;
+use tally_core::{Name, ObjectId};
+use tokio::sync::Notify;
+
+use crate::Error;
+
+/// Subscriptions at once, unless set otherwise.
+const SUBSCRIPTIONS_MAX: usize = 10_000;
+
+type Watched = (ObjectId, Name);
+
+/// Everyone who watches.
+pub struct Hub {
+    watchers: Mutex<HashMap<Watched, Vec<Arc<Mailbox>>>>,
+    subscriptions: AtomicUsize,
+    subscriptions_max: usize,
+}
+
+#[derive(Default)]
+struct Mailbox {
+    unseen: Mutex<BTreeMap<TotalKey, i64>>,
+    arrived: Notify,
+}
+
+/// A subscription; it ends when dropped.
+pub struct Subscription {
+    hub: Arc<Hub>,
+    watched: Vec<Watched>,
+    mailbox: Arc<Mailbox>,
+}
+
+/// The maps stay whole whatever panics around them.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    pub(crate) fn new(subscriptions_max: usize) -> Self {
+        let subscriptions_max = if subscriptions_max == 0 { SUBSCRIPTIONS_MAX } else { subscriptions_max };
+        Self { watchers: Mutex::default(), subscriptions: AtomicUsize::new(0), subscriptions_max }
+    }
+
+    pub(crate) fn subscribe(self: &Arc<Self>, objects: &[ObjectId], relations: &[Name]) -> Result<Subscription, Error> {
+        if self.subscriptions.fetch_add(1, Ordering::SeqCst) >= self.subscriptions_max {
+            self.subscriptions.fetch_sub(1, Ordering::SeqCst);
+            return Err(Error::Overloaded);
+        }
+        let mailbox = Arc::new(Mailbox::default());
+        let pairs = objects.iter().flat_map(|object| relations.iter().map(|name| (object.clone(), name.clone())));
+        let watched: Vec<Watched> = pairs.collect();
+        let mut watchers = lock(&self.watchers);
+        for pair in &watched {
+            watchers.entry(pair.clone()).or_default().push(mailbox.clone());
+        }
+        drop(watchers);
+        Ok(Subscription { hub: self.clone(), watched, mailbox })
+    }
+
+    /// Tells the new totals to those who watch them.
+    pub(crate) fn publish(&self, totals: &[(TotalKey, i64)]) {
+        if self.subscriptions() == 0 {
+            return;
+        }
+        let watchers = lock(&self.watchers);
+        for (key, value) in totals {
+            let pair = match key {
+                TotalKey::Object { object, relation } | TotalKey::Kind { object, relation, .. } => {
+                    (object.clone(), relation.clone())
+                }
+                TotalKey::Subject { .. } => continue,
+            };
+            for mailbox in watchers.get(&pair).into_iter().flatten() {
+                lock(&mailbox.unseen).insert(key.clone(), *value);
+                mailbox.arrived.notify_one();
+            }
+        }
+    }
+
+    /// How many subscriptions there are.
+    pub fn subscriptions(&self) -> usize {
+        self.subscriptions.load(Ordering::SeqCst)
+    }
+}
+
+impl Subscription {
+    /// Waits for changes, and gives the newest value of each total that changed.
+    pub async fn next(&mut self) -> BTreeMap<TotalKey, i64> {
+        loop {
+            let unseen = std::mem::take(&mut *lock(&self.mailbox.unseen));
+            if !unseen.is_empty() {
+                return unseen;
+            }
+            self.mailbox.arrived.notified().await;
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let mut watchers = lock(&self.hub.watchers);
+        for pair in &self.watched {
+            if let Some(mailboxes) = watchers.get_mut(pair) {
+                mailboxes.retain(|mailbox| !Arc::ptr_eq(mailbox, &self.mailbox));
+                if mailboxes.is_empty() {
+                    watchers.remove(pair);
+                }
+            }
+        }
+        self.hub.subscriptions.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,280 @@
+//! The read side: loads and scans, then waits until what it saw is durable.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tally_core::command::JobReply;
+use tally_core::condition::Facts;
+use tally_core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX, PAGE_ITEMS_MAX};
+use tally_core::query::{ApiKeyItem, ApiKeysAnswer, CountAnswer, EdgeAnswer, FeedAnswer, FeedItem, ListAnswer, ListItem};
+use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Object, Row, Side, TotalKey};
+use tally_core::rules::object;
+use tally_core::view::Wants;
+use tally_core::{Answer, Auth, Catalog, Cursor, Name, ObjectId, Query, Refusal, RelationDef, SubjectId, Timestamp};
+use tally_engine::{Engine, Loaded, Place, Range};
+
+use crate::Error;
+
+/// API keys shown at once.
+const API_KEYS_MAX: usize = 10_000;
+
+pub(crate) async fn answer<E: Engine>(
+    engine: &E,
+    catalog: &Catalog,
+    query: Query,
+    auth: &Auth,
+    now: Timestamp,
+) -> Result<Answer, Error> {
+    let reader = Reader { engine, catalog, auth, now };
+    match query {
+        Query::Edge { relation, object, subject } => {
+            reader.edge(EdgeKey { object, relation, subject }).await.map(Answer::Edge)
+        }
+        Query::Count { relation, object, viewer } => {
+            let relation = catalog.relation(&relation)?.clone();
+            let mut items = reader.counts(&[object], &[relation], viewer.as_ref(), true).await?;
+            let counts = items.pop().and_then(|item| item.relations.into_values().next());
+            Ok(Answer::Count(counts.unwrap_or_default()))
+        }
+        Query::List { side, relation, id, limit, cursor } => {
+            reader.list(side, relation, id, limit, cursor.as_deref()).await.map(Answer::List)
+        }
+        Query::Feed { viewer, objects, relations } => {
+            if objects.len() > FEED_OBJECTS_MAX || relations.len() > FEED_RELATIONS_MAX {
+                let text = format!("a read has at most {FEED_OBJECTS_MAX} objects and {FEED_RELATIONS_MAX} relations");
+                return Err(Refusal::bad_request(text).into());
+            }
+            let found = relations.iter().map(|name| catalog.relation(name).cloned());
+            let relations: Vec<Arc<RelationDef>> = found.collect::<Result<_, _>>()?;
+            let items = reader.counts(&objects, &relations, viewer.as_ref(), false).await?;
+            Ok(Answer::Feed(FeedAnswer { items }))
+        }
+        Query::Object(id) => reader.object(id).await,
+        Query::Job(id) => match reader.row(Key::Job(id)).await? {
+            Some(Row::Job(job)) => Ok(Answer::Job(JobReply::new(id, &job))),
+            _ => Err(Refusal::NotFound(format!("there is no job `{}`", id.text())).into()),
+        },
+        Query::ApiKeys => reader.api_keys().await,
+    }
+}
+
+struct Reader<'a, E> {
+    engine: &'a E,
+    catalog: &'a Catalog,
+    auth: &'a Auth,
+    now: Timestamp,
+}
+
+impl<E: Engine> Reader<'_, E> {
+    async fn load(&self, wants: &Wants) -> Result<Loaded, Error> {
+        let loaded = self.engine.load(wants).await?;
+        self.engine.settle(loaded.mark).await?;
+        Ok(loaded)
+    }
+
+    async fn row(&self, key: Key) -> Result<Option<Row>, Error> {
+        let loaded = self.load(&Wants { rows: vec![key], totals: Vec::new() }).await?;
+        Ok(loaded.rows.into_iter().next().flatten())
+    }
+
+    async fn edge(&self, key: EdgeKey) -> Result<EdgeAnswer, Error> {
+        let relation = self.catalog.relation(&key.relation)?.clone();
+        let rows = vec![Key::Edge(key.clone()), Key::Object(key.object.clone())];
+        let loaded = self.load(&Wants { rows, totals: Vec::new() }).await?;
+        self.check(&relation, &key.object, as_object(&loaded.rows[1]), Some(&key.subject))?;
+        Ok(match as_edge(&loaded.rows[0]) {
+            Some(edge) => EdgeAnswer {
+                active: true,
+                created_at: Some(edge.created.time()),
+                kind: edge.kind.clone(),
+                meta: edge.meta.clone(),
+            },
+            None => EdgeAnswer { active: false, created_at: None, kind: None, meta: None },
+        })
+    }
+
+    /// Counts of many objects in many relations, with the viewer's own edges: one load for all.
+    /// A relation whose condition says no is left out of an item, or refused where it was `the_one`
+    /// asked for.
+    async fn counts(
+        &self,
+        objects: &[ObjectId],
+        relations: &[Arc<RelationDef>],
+        viewer: Option<&SubjectId>,
+        the_one: bool,
+    ) -> Result<Vec<FeedItem>, Error> {
+        let mut wants = Wants::default();
+        let asks_object = relations.iter().any(|relation| relation.when.read.is_some());
+        for object in objects {
+            if asks_object {
+                wants.rows.push(Key::Object(object.clone()));
+            }
+            for relation in relations {
+                wants.totals.extend(totals_of(object, relation));
+                if let Some(subject) = viewer {
+                    let (object, relation) = (object.clone(), relation.name.clone());
+                    wants.rows.push(Key::Edge(EdgeKey { object, relation, subject: subject.clone() }));
+                }
+            }
+        }
+        let loaded = self.load(&wants).await?;
+        let (mut rows, mut totals) = (loaded.rows.into_iter(), loaded.totals.into_iter());
+        let mut items = Vec::with_capacity(objects.len());
+        for object in objects {
+            let registered = if asks_object { rows.next().flatten() } else { None };
+            let mut counts = BTreeMap::new();
+            for relation in relations {
+                let edge = viewer.map(|_| rows.next().flatten());
+                let answer = count_answer(relation, edge, &mut totals);
+                match self.check(relation, object, as_object(&registered), viewer) {
+                    Ok(()) => counts.insert(relation.name.clone(), answer),
+                    Err(refusal) if the_one => return Err(refusal.into()),
+                    Err(_) => None,
+                };
+            }
+            items.push(FeedItem { object: object.clone(), relations: counts });
+        }
+        Ok(items)
+    }
+
+    async fn list(
+        &self,
+        side: Side,
+        name: Name,
+        id: String,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<ListAnswer, Error> {
+        let relation = self.catalog.relation(&name)?.clone();
+        if limit == 0 || limit > PAGE_ITEMS_MAX {
+            return Err(Refusal::bad_request(format!("limit is 1 to {PAGE_ITEMS_MAX}")).into());
+        }
+        self.check_list(&relation, side, &id).await?;
+        let list = ListKey { side, id, relation: Some(name.clone()), hidden: false };
+        let after = cursor.map(|text| Cursor::decode(text, &list)).transpose()?;
+        let range = Range::List { after: after.map(|cursor| Place { relation: name, cursor }), list: list.clone() };
+        let page = self.engine.scan(&range, limit as usize).await?;
+        self.engine.settle(page.mark).await?;
+        let last = page.items.last().filter(|_| page.more);
+        let next_cursor = last.and_then(|(key, row)| match (key, row) {
+            (Key::Edge(key), Row::Edge(edge)) => Some(Place::of(&list, key, edge).cursor.encode(&list)),
+            _ => None,
+        });
+        let items = page.items.into_iter().filter_map(|(key, row)| match (key, row) {
+            (Key::Edge(key), Row::Edge(edge)) => Some(list_item(side, key, edge)),
+            _ => None,
+        });
+        Ok(ListAnswer { items: items.collect(), next_cursor })
+    }
+
+    async fn object(&self, id: ObjectId) -> Result<Answer, Error> {
+        match self.row(Key::Object(id.clone())).await? {
+            Some(Row::Object(found)) => Ok(Answer::Object(object::show(&id, found))),
+            _ => Err(Refusal::ObjectNotFound(id).into()),
+        }
+    }
+
+    async fn api_keys(&self) -> Result<Answer, Error> {
+        let page = self.engine.scan(&Range::ApiKeys, API_KEYS_MAX).await?;
+        let items = page.items.into_iter().filter_map(|(key, row)| match (key, row) {
+            (Key::ApiKey(id), Row::ApiKey(key)) => Some(ApiKeyItem {
+                id,
+                name: key.name,
+                role: key.role,
+                created_at: key.created_at,
+                revoked_at: key.revoked_at,
+            }),
+            _ => None,
+        });
+        Ok(Answer::ApiKeys(ApiKeysAnswer { items: items.collect() }))
+    }
+
+    /// Asks a list's condition: of the object whose list it is, or of the subject.
+    async fn check_list(&self, relation: &RelationDef, side: Side, id: &str) -> Result<(), Error> {
+        if relation.when.read.is_none() {
+            return Ok(());
+        }
+        match side {
+            Side::Object => {
+                let id = ObjectId::new(id)?;
+                let row = self.row(Key::Object(id.clone())).await?;
+                Ok(self.check(relation, &id, as_object(&row), None)?)
+            }
+            Side::Subject => self.check_facts(relation, serde_json::Value::Null, Some(id)).map_err(Error::from),
+        }
+    }
+
+    fn check(
+        &self,
+        relation: &RelationDef,
+        id: &ObjectId,
+        found: Option<&Object>,
+        subject: Option<&SubjectId>,
+    ) -> Result<(), Refusal> {
+        match &relation.when.read {
+            Some(_) => self.check_facts(relation, object::facts(id, found), subject.map(SubjectId::as_str)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_facts(
+        &self,
+        relation: &RelationDef,
+        object: serde_json::Value,
+        subject: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let Some(condition) = &relation.when.read else { return Ok(()) };
+        condition.check(Facts { auth: self.auth, object, subject, meta: None, now: self.now })
+    }
+}
+
+/// The count first, then a total for each kind.
+fn totals_of<'a>(object: &'a ObjectId, relation: &'a RelationDef) -> impl Iterator<Item = TotalKey> + 'a {
+    let count = TotalKey::Object { object: object.clone(), relation: relation.name.clone() };
+    let kinds = relation.one_of.iter().map(|kind| TotalKey::Kind {
+        object: object.clone(),
+        relation: relation.name.clone(),
+        kind: kind.clone(),
+    });
+    std::iter::once(count).chain(kinds)
+}
+
+fn count_answer(
+    relation: &RelationDef,
+    edge: Option<Option<Row>>,
+    totals: &mut impl Iterator<Item = i64>,
+) -> CountAnswer {
+    let count = totals.next().unwrap_or_default();
+    let kinds: BTreeMap<Name, i64> =
+        relation.one_of.iter().map(|kind| (kind.clone(), totals.next().unwrap_or_default())).collect();
+    CountAnswer {
+        count,
+        active: edge.as_ref().map(|row| as_edge(row).is_some()),
+        kind: edge.as_ref().and_then(as_edge).and_then(|edge| edge.kind.clone()),
+        kinds: (!relation.one_of.is_empty()).then_some(kinds),
+    }
+}
+
+fn list_item(side: Side, key: EdgeKey, edge: Edge) -> ListItem {
+    let other = Some(key.other(side).to_owned());
+    let (subject, object) = match side {
+        Side::Object => (other, None),
+        Side::Subject => (None, other),
+    };
+    ListItem { subject, object, created_at: edge.created.time(), kind: edge.kind, meta: edge.meta }
+}
+
+/// A visible edge.
+fn as_edge(row: &Option<Row>) -> Option<&Edge> {
+    match row {
+        Some(Row::Edge(edge)) if !edge.hidden => Some(edge),
+        _ => None,
+    }
+}
+
+fn as_object(row: &Option<Row>) -> Option<&Object> {
+    match row {
+        Some(Row::Object(object)) => Some(object),
+        _ => None,
+    }
+}

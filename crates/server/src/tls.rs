@@ -109,3 +109,32 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
         other => unreadable(other.to_string()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_and_its_key_serve_both_versions_of_http() {
+        let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keys");
+        let settings = TlsSettings { cert: keys.join("cert.pem"), key: keys.join("ec.pem") };
+        let config = server_config(&settings).unwrap();
+        assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+        install_crypto();
+        assert!(CryptoProvider::get_default().is_some());
+    }
+
+    #[test]
+    fn every_mistake_has_its_own_words() {
+        let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keys");
+        let broken = |cert: &str, key: &str| {
+            let settings = TlsSettings { cert: keys.join(cert), key: keys.join(key) };
+            server_config(&settings).unwrap_err()
+        };
+        assert!(matches!(broken("none.pem", "ec.pem"), TlsError::CertUnreadable { .. }));
+        assert!(matches!(broken("ec.pem", "ec.pem"), TlsError::NoCert(_)));
+        assert!(matches!(broken("cert.pem", "none.pem"), TlsError::KeyUnreadable { .. }));
+        assert!(matches!(broken("cert.pem", "rsa_public.pem"), TlsError::NoKey(_)));
+        assert!(matches!(broken("cert.pem", "rsa.pem"), TlsError::Mismatch { .. }));
+    }
+}

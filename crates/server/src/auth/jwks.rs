@@ -18,12 +18,12 @@ use crate::tls::install_crypto;
 pub const UNKNOWN_KID_EVERY: Duration = Duration::from_secs(30);
 /// How often a file is looked at.
 pub const FILE_CHECK_EVERY: Duration = Duration::from_secs(2);
-const REFRESH_MIN: Duration = Duration::from_secs(60);
+pub(super) const REFRESH_MIN: Duration = Duration::from_secs(60);
 const REFRESH_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// For a server that does not say how long its answer is good.
 const REFRESH_DEFAULT: Duration = Duration::from_secs(10 * 60);
 /// While there are no keys at all, nobody can sign in, so ask often.
-const RETRY_WITHOUT_KEYS: Duration = Duration::from_secs(5);
+pub(super) const RETRY_WITHOUT_KEYS: Duration = Duration::from_secs(5);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
 
@@ -117,7 +117,7 @@ impl Jwks {
     }
 
     /// Fetches the keys now, and says when to do so again.
-    async fn refresh(&self) -> Duration {
+    pub(super) async fn refresh(&self) -> Duration {
         let _one_at_a_time = self.flight.lock().await;
         match self.fetch_and_install().await {
             Ok(again) => again,

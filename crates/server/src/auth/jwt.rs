@@ -5,7 +5,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Validation, decode, decode_header};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tally::core::command::Auth;
 use tally::core::id::SubjectId;
 
 use super::jwks::{Jwks, Key};
@@ -60,8 +61,8 @@ pub enum JwtError {
 pub struct User {
     /// Whom it speaks for.
     pub subject: SubjectId,
-    /// All of its claims.
-    pub claims: Arc<Claims>,
+    /// `kind`, `subject` and all of its `claims`, as conditions see them.
+    pub auth: Auth,
     /// Its `exp`, in seconds since 1970.
     pub expires_s: u64,
 }
@@ -126,7 +127,8 @@ impl JwtVerifier {
             .and_then(Value::as_str)
             .and_then(|text| SubjectId::new(text).ok())
             .ok_or_else(|| JwtError::BadClaim(self.subject_claim.clone()))?;
-        let user = Arc::new(User { subject, claims: Arc::new(claims), expires_s });
+        let auth = Arc::new(json!({"kind": "user", "subject": subject.as_str(), "claims": claims}));
+        let user = Arc::new(User { subject, auth, expires_s });
         self.cache.put(hash, &user, keys.version, now_s);
         Ok(user)
     }
@@ -179,8 +181,6 @@ fn check_times(claims: &Claims, now_s: u64) -> Result<u64, JwtError> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -10,9 +10,17 @@ pub mod keys;
 pub mod policy;
 mod token_cache;
 
-use std::sync::Arc;
+#[cfg(test)]
+mod jwks_tests;
+#[cfg(test)]
+mod jwt_tests;
+#[cfg(test)]
+mod testing;
 
-use serde_json::{Map, Value};
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value, json};
+use tally::core::command::Auth;
 use tally::core::id::SubjectId;
 use tally::core::rows::Role;
 
@@ -41,8 +49,8 @@ pub enum Principal {
     User {
         /// Whom the token speaks for.
         subject: SubjectId,
-        /// Everything else that it says, for conditions.
-        claims: Arc<Claims>,
+        /// `kind`, `subject` and all `claims`, ready for conditions: built once for a token, not per request.
+        auth: Auth,
     },
     /// Anyone at all: the server runs with `--dev`.
     Dev,
@@ -55,6 +63,23 @@ impl Principal {
             Principal::User { subject, .. } => Some(subject),
             Principal::Key { .. } | Principal::Dev => None,
         }
+    }
+
+    /// What conditions know as `auth`: `kind` (`key`, `user` or `dev`), a key's `role`, a user's `subject`
+    /// and `claims`.
+    pub fn auth(&self) -> Auth {
+        static OTHERS: LazyLock<[Auth; 4]> = LazyLock::new(|| {
+            let key = |role| Arc::new(json!({"kind": "key", "role": role}));
+            [key(Role::Read), key(Role::Service), key(Role::Admin), Arc::new(json!({"kind": "dev"}))]
+        });
+        let [read, service, admin, dev] = &*OTHERS;
+        Arc::clone(match self {
+            Principal::User { auth, .. } => auth,
+            Principal::Key { role: Role::Read, .. } => read,
+            Principal::Key { role: Role::Service, .. } => service,
+            Principal::Key { role: Role::Admin, .. } => admin,
+            Principal::Dev => dev,
+        })
     }
 }
 
@@ -134,7 +159,7 @@ impl Authenticator {
             // Only a token has dots, so a mistyped key is not called a broken token.
             Some(jwt) if token.contains('.') => {
                 let user = jwt.verify(token).await?;
-                Ok(Principal::User { subject: user.subject.clone(), claims: Arc::clone(&user.claims) })
+                Ok(Principal::User { subject: user.subject.clone(), auth: Arc::clone(&user.auth) })
             }
             _ => Err(AuthError::UnknownKey),
         }
@@ -151,7 +176,61 @@ fn bearer(header: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use tally::core::time::Timestamp;
+
+    use super::testing::{token, verifier, with_document};
     use super::*;
+
+    fn header(token: &str) -> Vec<u8> {
+        format!("Bearer {token}").into_bytes()
+    }
+
+    #[tokio::test]
+    async fn keys_and_tokens_become_principals() {
+        let admin = AdminKey::new("an-admin-key-of-the-environment").unwrap();
+        let auth = Authenticator { dev: false, keys: KeyRing::new(Some(admin)), jwt: Some(with_document().await) };
+        let made = keys::NewKey::generate(Role::Read, "dashboards", Timestamp(1)).unwrap();
+        auth.keys.put(&made.id, &made.stored);
+        let who = async |token: &str| auth.authenticate(Some(&header(token))).await;
+        let key = |id: &str, role| Ok(Some(Principal::Key { id: id.into(), role }));
+        assert_eq!(who("an-admin-key-of-the-environment").await, key("admin", Role::Admin));
+        assert_eq!(who(&made.token).await, key(&made.id, Role::Read));
+        let alice = who(&token(json!({}))).await.unwrap().unwrap();
+        assert_eq!(alice.subject().unwrap().as_str(), "alice");
+        assert_eq!(alice.auth()["kind"], json!("user"));
+        assert_eq!(alice.auth()["subject"], json!("alice"));
+        assert_eq!(alice.auth()["claims"]["iss"], json!(super::testing::ISSUER));
+        let dashboards = who(&made.token).await.unwrap().unwrap();
+        assert_eq!(*dashboards.auth(), json!({"kind": "key", "role": "read"}));
+        assert_eq!(auth.authenticate(None).await, Ok(None));
+        assert_eq!(auth.authenticate(Some(b"Basic YTpi")).await, Err(AuthError::BadHeader));
+        assert_eq!(who("an-admin-key-of-someone-else").await, Err(AuthError::UnknownKey));
+        assert_eq!(who("a.b.c").await, Err(AuthError::Token(JwtError::Malformed)));
+        assert_eq!(who(&"x".repeat(TOKEN_BYTES_MAX + 1)).await, Err(AuthError::Token(JwtError::TooLong)));
+    }
+
+    #[tokio::test]
+    async fn dev_is_everyone_except_who_says_otherwise() {
+        let mut auth = Authenticator { dev: true, keys: KeyRing::new(None), jwt: None };
+        assert_eq!(auth.authenticate(None).await, Ok(Some(Principal::Dev)));
+        assert_eq!(auth.authenticate(Some(b"Basic YTpi")).await, Ok(Some(Principal::Dev)));
+        assert_eq!(auth.authenticate(Some(&header("whatever"))).await, Ok(Some(Principal::Dev)));
+        auth.jwt = Some(with_document().await);
+        let alice = auth.authenticate(Some(&header(&token(json!({}))))).await.unwrap().unwrap();
+        assert_eq!(alice.subject().unwrap().as_str(), "alice");
+        let expired = auth.authenticate(Some(&header(&token(json!({"exp": 1}))))).await;
+        assert_eq!(expired, Err(AuthError::Token(JwtError::Expired)));
+    }
+
+    #[tokio::test]
+    async fn only_missing_keys_are_worth_another_try() {
+        // Nobody listens there.
+        let jwt = verifier("http://127.0.0.1:9/jwks").await;
+        let auth = Authenticator { dev: false, keys: KeyRing::new(None), jwt: Some(jwt) };
+        let error = auth.authenticate(Some(&header(&token(json!({}))))).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        assert!(!auth.authenticate(Some(&header("a.b.c"))).await.unwrap_err().is_transient());
+    }
 
     #[test]
     fn headers() {

@@ -218,7 +218,7 @@ mod tests {
             ("service", key(Role::Service)),
             ("admin", key(Role::Admin)),
             ("dev", Some(Principal::Dev)),
-            ("user", Some(Principal::User { subject: alice, claims: Arc::default() })),
+            ("user", Some(Principal::User { subject: alice, auth: Arc::default() })),
         ];
         let mut walked = 0;
         for (call, _) in TABLE {

@@ -78,7 +78,7 @@ mod tests {
     const NOW: u64 = 1_000_000;
 
     fn user(expires_s: u64) -> Arc<User> {
-        Arc::new(User { subject: SubjectId::new("alice").unwrap(), claims: Arc::default(), expires_s })
+        Arc::new(User { subject: SubjectId::new("alice").unwrap(), auth: Arc::default(), expires_s })
     }
 
     #[test]

@@ -41,7 +41,6 @@ pub(crate) fn parse(path: &Path, text: &str) -> Parsed {
         index += 1;
         index <= syntax || line(problem).is_none_or(|line| !broken.contains(&line))
     });
-    parsed.problems.sort_by(|a, b| a.origin.cmp(&b.origin));
     parsed
 }
 

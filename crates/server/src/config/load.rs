@@ -87,6 +87,7 @@ fn assemble(
     lookup.dev(&mut problems);
     lookup.admin_key(&mut problems);
     if !problems.is_empty() {
+        problems.sort_by(|a, b| a.origin.cmp(&b.origin));
         return Err(ConfigErrors(problems));
     }
     Ok(Settings {
@@ -222,7 +223,10 @@ impl Lookup<'_> {
         const NEEDED: [&str; 3] = ["auth.jwt.jwks", "auth.jwt.issuer", "auth.jwt.audience"];
         let given = NEEDED.iter().find(|path| self.get(path).is_some())?;
         let missing: Vec<_> = NEEDED.iter().filter(|path| self.get(path).is_none()).collect();
-        for path in &missing {
+        // One that is there but wrong has been reported already.
+        let reported = |path: &str| problems.iter().any(|problem| problem.what.starts_with(&format!("`{path}`:")));
+        let silent: Vec<_> = missing.iter().filter(|path| !reported(path)).collect();
+        for path in silent {
             problems.push(
                 Problem::new(self.origin(given), format!("`{path}` is missing"))
                     .hint("set all of jwks, issuer and audience under [auth.jwt], or none"),

@@ -251,7 +251,7 @@ impl Reader<'_> {
                 Some(Ok(condition)) => *slot = Some(condition),
                 Some(Err(error)) => self.problem(
                     value.span().start,
-                    format!("`when.{name}` is not a condition: {}", error.trim().replace('\n', " ")),
+                    format!("`when.{name}` is not a condition: {}", first_line(&error)),
                     "a CEL expression over auth, object, subject, meta and now, such as \"object.status == 'published'\"",
                 ),
                 None => self.problem(
@@ -275,6 +275,11 @@ impl Reader<'_> {
     fn problem(&mut self, at: usize, what: impl Into<String>, hint: impl Into<String>) {
         self.problems.push(Problem::new(self.source.origin(at), what).hint(hint));
     }
+}
+
+/// What the CEL parser says first; it goes on with a drawing that needs a line of its own.
+fn first_line(error: &str) -> &str {
+    error.trim_start_matches("ERROR: <input>:").lines().next().unwrap_or_default().trim()
 }
 
 /// A value as TOML on one line, for `config show` and messages.

@@ -258,10 +258,11 @@ pub fn duration(text: &str) -> Option<Duration> {
     number.parse::<u64>().ok()?.checked_mul(*unit_ms).map(Duration::from_millis)
 }
 
-/// The shortest text that [`duration`] reads back as the same length.
+/// A short text that [`duration`] reads back as the same length. One day is "24h", as people say it.
 pub fn duration_text(length: Duration) -> String {
     let ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-    let (unit, unit_ms) = UNITS.iter().rev().find(|(_, unit_ms)| ms % unit_ms == 0).unwrap_or(&UNITS[0]);
+    let whole = |(unit, unit_ms): &&(&str, u64)| ms % unit_ms == 0 && (*unit != "d" || ms > *unit_ms);
+    let (unit, unit_ms) = UNITS.iter().rev().find(whole).unwrap_or(&UNITS[0]);
     format!("{}{unit}", ms / unit_ms)
 }
 
@@ -300,10 +301,10 @@ mod tests {
         for (text, ms) in cases {
             assert_eq!(duration(text), ms.map(Duration::from_millis), "{text}");
         }
-        for text in ["1ms", "1500ms", "90s", "36h", "1d"] {
+        for text in ["1ms", "1500ms", "90s", "24h", "36h", "2d"] {
             assert_eq!(duration_text(duration(text).unwrap()), text);
         }
-        assert_eq!(duration_text(duration("24h").unwrap()), "1d");
+        assert_eq!(duration_text(duration("1d").unwrap()), "24h");
     }
 
     #[test]

@@ -1,0 +1,367 @@
+//! Settings as a person meets them: a wrong file explained, a right one shown, precedence, defaults.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tally::core::catalog::ReadPolicy;
+use tally::core::id::Name;
+use tally_server::config::{ConfigErrors, ServeArgs, Settings, Sync, check, load_from, render_defaults, render_show};
+
+/// A file of one test's own, in the build folder.
+fn file(name: &str, text: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("config");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{name}.toml"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn keys(name: &str) -> String {
+    format!("{}/tests/keys/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn load(args: &ServeArgs, env: &[(&str, &str)]) -> Result<Settings, ConfigErrors> {
+    let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    load_from(args, &env)
+}
+
+fn with_file(path: &Path) -> ServeArgs {
+    ServeArgs { config: Some(path.to_path_buf()), ..ServeArgs::default() }
+}
+
+/// The problems of a file, without its folder, one string each.
+fn problems(name: &str, text: &str) -> Vec<String> {
+    let path = file(name, text);
+    let folder = format!("{}/", path.parent().unwrap().display());
+    check(&path).iter().map(|problem| problem.to_string().replace(&folder, "")).collect()
+}
+
+/// Asserts that a file has exactly the problems that each of `expected` begins one of.
+#[track_caller]
+fn assert_problems(name: &str, text: &str, expected: &[&str]) {
+    let got = problems(name, text);
+    let fits = got.len() == expected.len() && got.iter().zip(expected).all(|(got, part)| got.starts_with(part));
+    assert!(fits, "{name}:\n{}\nexpected:\n{}", got.join("\n"), expected.join("\n"));
+}
+
+#[test]
+fn without_anything_the_defaults_hold() {
+    let settings = load(&ServeArgs::default(), &[]).unwrap();
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:7700");
+    assert_eq!(settings.store, "embedded:./tally-data");
+    assert_eq!(settings.sync, Sync::Always);
+    assert_eq!((settings.dev, settings.admin_key.is_none(), settings.jwt.is_none()), (false, true, true));
+    assert_eq!(settings.limits.body_bytes_max, 1 << 20);
+    assert_eq!(settings.limits.batch_bytes_max, 8 << 20);
+    assert_eq!(settings.idempotency_ttl, Duration::from_secs(24 * 60 * 60));
+    assert!(settings.warnings.is_empty(), "{:?}", settings.warnings);
+    let catalog = settings.catalog();
+    let read = |name| catalog.relation(&Name::new(name).unwrap()).unwrap().read;
+    assert_eq!(read("like"), ReadPolicy::Public);
+    assert_eq!(read("bookmark"), ReadPolicy::Own);
+    assert_eq!(read("favorite"), ReadPolicy::Own);
+    assert_eq!(catalog.relations().count(), 3);
+}
+
+#[test]
+fn flags_win_over_environment_over_file_over_defaults() {
+    let path = file("precedence", "listen = \"127.0.0.1:1\"\nstore = \"embedded:file\"\nsync = \"100ms\"\n");
+    let path_text = path.to_str().unwrap();
+    let env = [("TALLY_CONFIG", path_text), ("TALLY_LISTEN", "127.0.0.1:2"), ("TALLY_STORE", "embedded:env")];
+    let args = ServeArgs { listen: Some("127.0.0.1:3".into()), ..ServeArgs::default() };
+    let settings = load(&args, &env).unwrap();
+    assert_eq!(settings.listen.port(), 3);
+    assert_eq!(settings.store, "embedded:env");
+    assert_eq!(settings.sync, Sync::Every(Duration::from_millis(100)));
+    assert_eq!(settings.log.level, "info");
+    let shown = render_show(&settings);
+    let line = |key: &str| shown.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
+    assert!(line("listen = ").ends_with("# flag --listen"), "{shown}");
+    assert!(line("store = ").ends_with("# env TALLY_STORE"), "{shown}");
+    assert!(line("sync = ").ends_with("precedence.toml:3:1"), "{shown}");
+    assert!(line("level = ").ends_with("# default"), "{shown}");
+}
+
+#[test]
+fn an_empty_variable_is_an_unset_one_and_numbers_come_as_words() {
+    let env = [("TALLY_LISTEN", ""), ("TALLY_LIMITS_CONNECTIONS_MAX", "7"), ("TALLY_CONFIG", "")];
+    let settings = load(&ServeArgs::default(), &env).unwrap();
+    assert_eq!(settings.listen.port(), 7700);
+    assert_eq!(settings.limits.connections_max, 7);
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    let missing = file("missing", "").with_extension("nowhere");
+    let by_flag = load(&with_file(&missing), &[]).unwrap_err().to_string();
+    assert!(by_flag.starts_with("flag --config: cannot read") && by_flag.contains("missing.nowhere"), "{by_flag}");
+    let env = [("TALLY_CONFIG", missing.to_str().unwrap())];
+    let by_env = load(&ServeArgs::default(), &env).unwrap_err().to_string();
+    assert!(by_env.starts_with("env TALLY_CONFIG: cannot read"), "{by_env}");
+    let binary = file("binary", "");
+    std::fs::write(&binary, [0xff, 0xfe]).unwrap();
+    assert!(load(&with_file(&binary), &[]).unwrap_err().to_string().contains("not UTF-8"));
+}
+
+#[test]
+fn every_problem_is_reported_with_its_place_and_a_hint() {
+    let text = r#"listen = "everywhere"
+store = "mongodb://u:hush@h/db"
+sync = 100
+admin_key = "0123456789abcdef"
+dev = true
+lisen = "127.0.0.1:1"
+body_bytes_max = 5
+
+[limits]
+body_bytes_max = "1 MiB"
+conections_max = 5
+request_timeout_ms = 0
+queue_depth_max = 99999999999999999999
+
+[log]
+format = "xml"
+
+[idempotency]
+ttl = "1 day"
+
+[tls]
+cert = "/nowhere/cert.pem"
+
+[auth.jwt]
+jwks = "/nowhere/jwks.json"
+issuer = ["a", 7]
+
+[storage]
+x = 1
+"#;
+    assert_problems(
+        "wrong",
+        text,
+        &[
+            "wrong.toml:1:10: `listen`: `everywhere` is not an address to listen on\n  hint: write an IP and a port",
+            "wrong.toml:2:9: `store`: no store is called `mongodb`\n  hint: write \"embedded:PATH\"",
+            "wrong.toml:3:8: `sync`: a number where a string belongs\n  hint: write \"always\"",
+            "wrong.toml:4:1: `admin_key` cannot be set in the file\n  hint: set TALLY_ADMIN_KEY in the environment",
+            "wrong.toml:5:1: `dev` cannot be set in the file\n  hint: use the flag --dev",
+            "wrong.toml:6:1: unknown key `lisen`\n  hint: did you mean `listen`?",
+            "wrong.toml:7:1: unknown key `body_bytes_max`\n  hint: `body_bytes_max` belongs under [limits]",
+            "wrong.toml:10:18: `limits.body_bytes_max`: a string where a whole number belongs",
+            "wrong.toml:11:1: unknown key `conections_max`\n  hint: did you mean `connections_max`?",
+            "wrong.toml:12:22: `limits.request_timeout_ms`: 0 is out of range\n  hint: write a number from 10",
+            "wrong.toml:13:19: `limits.queue_depth_max`: the number is too large",
+            "wrong.toml:16:10: `log.format`: `xml` is not a choice here\n  hint: write one of \"text\", \"json\"",
+            "wrong.toml:19:7: `idempotency.ttl`: `1 day` is not a duration\n  hint: write a number with ms, s, m, h or d",
+            "wrong.toml:22:1: `tls.key` is missing\n  hint: set both of cert and key",
+            "wrong.toml:25:1: `auth.jwt.audience` is missing\n  hint: set all of jwks, issuer and audience",
+            "wrong.toml:25:1: `auth.jwt.jwks`: cannot read /nowhere/jwks.json",
+            "wrong.toml:26:10: `auth.jwt.issuer`: a mixed list where a string or a list of strings belongs",
+            "wrong.toml:28:2: unknown key `storage`",
+        ],
+    );
+    assert!(!problems("wrong", text).join("").contains("hush"));
+}
+
+#[test]
+fn relations_are_checked_to_the_last_word() {
+    let text = r#"[relations.bookmark]
+read = "pubic"
+requires_objct = true
+requires_object = "yes"
+limit_per_subject = 0
+one_of = ["like", "love", "like", "Wow", 3]
+meta = { memo = "text", size = 5, good = "string(500)" }
+mutable_meta = 1
+when.relate = "object.status =="
+when.unrelate = "request.auth != null"
+when.write = "true"
+when.read = true
+
+[relations.Like]
+read = "public"
+
+[relations]
+follow = "public"
+
+[relations.reaction]
+limit_per_subject = -1
+one_of = []
+meta = "string"
+colour = "red"
+"#;
+    assert_problems(
+        "relations",
+        text,
+        &[
+            "relations.toml:2:8: `read`: there is no policy `pubic`\n  hint: did you mean `public`?",
+            "relations.toml:3:1: unknown key `requires_objct`\n  hint: did you mean `requires_object`?",
+            "relations.toml:4:19: `requires_object`: a string where true or false belongs",
+            "relations.toml:5:21: `limit_per_subject`: 0 would refuse every edge\n  hint: leave it out for no limit",
+            "relations.toml:6:27: `one_of` names `like` twice\n  hint: remove one of them",
+            "relations.toml:6:35: `one_of`: `\"Wow\"` cannot be the name of a kind",
+            "relations.toml:6:42: `one_of`: `3` cannot be the name of a kind",
+            "relations.toml:7:17: `meta.memo`: `text` is not a type",
+            "relations.toml:7:32: `meta.size`: a number where a type belongs",
+            "relations.toml:8:16: `mutable_meta`: a number where true or false belongs",
+            "relations.toml:9:15: `when.relate` is not a condition",
+            "relations.toml:10:17: `when.unrelate` is not a condition: unknown name `request`",
+            "relations.toml:11:6: unknown key `when.write`",
+            "relations.toml:12:13: `when.read`: a boolean where a condition belongs",
+            "relations.toml:14:12: `Like` cannot be the name of a relation",
+            "relations.toml:18:10: `follow`: a string where a table belongs",
+            "relations.toml:21:21: `limit_per_subject` is not a number that a limit can be",
+            "relations.toml:22:10: `one_of` needs a list of 1 to 32 kinds",
+            "relations.toml:23:8: `meta`: a string where a table belongs",
+            "relations.toml:24:1: unknown key `colour`\n  hint: a relation has read",
+        ],
+    );
+}
+
+#[test]
+fn broken_syntax_is_reported_once_and_the_rest_is_still_read() {
+    let got = problems("syntax", "listen = \nlog = 5\nstore = \"embedded:x\"\nstore = \"embedded:y\"\n");
+    assert!(got.iter().any(|problem| problem.starts_with("syntax.toml:1:") && problem.contains("not TOML")), "{got:?}");
+    assert_eq!(got.iter().filter(|problem| problem.starts_with("syntax.toml:1:")).count(), 1, "{got:?}");
+    assert!(got.iter().any(|problem| problem.starts_with("syntax.toml:2:7: `log` is a table")), "{got:?}");
+    assert!(got.iter().any(|problem| problem.starts_with("syntax.toml:4:")), "{got:?}");
+}
+
+#[test]
+fn the_documented_relations_work_and_add_to_the_built_in_ones() {
+    let text = r#"
+[relations.like]
+requires_object = true
+[relations.bookmark]
+read = "own"
+requires_object = true
+meta = { memo = "string(500)", notification_enabled = "bool" }
+[relations.favorite]
+read = "own"
+limit_per_subject = 1
+[relations.reaction]
+one_of = ["like", "love", "wow", "sad"]
+when.relate = "object.status == 'published'"
+"#;
+    let settings = load(&with_file(&file("documented", text)), &[]).unwrap();
+    let catalog = settings.catalog();
+    let relation = |name| catalog.relation(&Name::new(name).unwrap()).unwrap().clone();
+    assert_eq!(relation("like").read, ReadPolicy::Public, "what is not written stays as it was");
+    assert!(relation("like").requires_object && relation("bookmark").requires_object);
+    assert_eq!(relation("bookmark").meta.as_ref().unwrap().0.len(), 2);
+    assert_eq!(relation("favorite").limit_per_subject, Some(1));
+    assert_eq!(relation("reaction").one_of.len(), 4);
+    assert_eq!(relation("reaction").read, ReadPolicy::Own);
+    assert!(relation("reaction").when.relate.is_some());
+    let shown = render_show(&settings);
+    assert!(shown.contains("documented.toml:10:1"), "{shown}");
+    assert!(shown.contains("[relations.like]\nread = \"public\""), "{shown}");
+}
+
+#[test]
+fn dev_is_for_loopback_only() {
+    let dev = |listen: &str| load(&ServeArgs { dev: true, listen: Some(listen.into()), ..ServeArgs::default() }, &[]);
+    for own in ["127.0.0.1:7700", "127.9.9.9:1", "[::1]:7700", "localhost:0"] {
+        assert!(dev(own).unwrap().dev, "{own}");
+    }
+    for open in ["0.0.0.0:7700", "[::]:7700", "192.168.1.5:7700"] {
+        let refused = dev(open).unwrap_err().to_string();
+        assert!(refused.starts_with("flag --dev: authentication is never off on"), "{refused}");
+    }
+    let env = load(&ServeArgs::default(), &[("TALLY_DEV", "true")]).unwrap();
+    assert!(!env.dev, "no variable turns authentication off");
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    let env = [("TALLY_ADMIN_KEY", "correct-horse-battery-staple")];
+    let settings = load(&ServeArgs::default(), &env).unwrap();
+    assert_eq!(settings.admin_key.as_ref().unwrap().expose(), "correct-horse-battery-staple");
+    for text in [render_show(&settings), format!("{settings:?}")] {
+        assert!(!text.contains("battery"), "{text}");
+    }
+    assert!(render_show(&settings).contains("env TALLY_ADMIN_KEY"));
+    let weak = load(&ServeArgs::default(), &[("TALLY_ADMIN_KEY", "hush-hush")]).unwrap_err().to_string();
+    assert!(weak.contains("at least 16") && !weak.contains("hush-hush"), "{weak}");
+}
+
+#[test]
+fn wrong_words_of_flags_and_environment_are_problems_too() {
+    let args = ServeArgs { listen: Some("nowhere".into()), log_level: Some("loud".into()), ..ServeArgs::default() };
+    let ConfigErrors(problems) = load(&args, &[("TALLY_SYNC", "often")]).unwrap_err();
+    let origins: Vec<String> = problems.iter().map(|problem| problem.origin.to_string()).collect();
+    assert_eq!(origins, ["env TALLY_SYNC", "flag --listen", "flag --log-level"]);
+}
+
+#[test]
+fn likely_mistakes_are_warned_about() {
+    let env = [
+        ("TALLY_LISTN", "x"),
+        ("TALLY_SERVICE_HOST", "10.0.0.1"),
+        ("TALLY_LISTEN", "0.0.0.0:1"),
+        ("TALLY_SYNC", "100ms"),
+    ];
+    let warnings = load(&ServeArgs::default(), &env).unwrap().warnings;
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    assert!(warnings[0].contains("TALLY_LISTN") && warnings[0].contains("TALLY_LISTEN"), "{warnings:?}");
+    assert!(warnings[1].contains("plain HTTP") && warnings[2].contains("100ms"), "{warnings:?}");
+}
+
+#[test]
+fn certificate_and_key_are_tried_before_they_are_needed() {
+    let cert = keys("cert.pem");
+    let cases = [
+        (&cert, keys("ec.pem"), None),
+        (&cert, keys("rsa.pem"), Some("does not belong to the certificate")),
+        (&cert, keys("none.pem"), Some("`tls.key`: cannot read")),
+        (&cert, cert.clone(), Some("holds no private key")),
+        (&keys("none.pem"), keys("ec.pem"), Some("`tls.cert`: cannot read")),
+        (&keys("ec.pem"), keys("ec.pem"), Some("holds no certificate")),
+    ];
+    for (cert, key, expected) in cases {
+        let args = ServeArgs { tls_cert: Some(cert.clone()), tls_key: Some(key.clone()), ..ServeArgs::default() };
+        match (load(&args, &[]), expected) {
+            (Ok(settings), None) => assert!(settings.tls.is_some()),
+            (Err(error), Some(part)) => assert!(error.to_string().contains(part), "{error}"),
+            (got, expected) => panic!("{cert} {key}: {expected:?}, got {:?}", got.map(|_| ())),
+        }
+    }
+}
+
+#[test]
+fn the_default_file_is_right_with_and_without_its_comments() {
+    let defaults = render_defaults();
+    assert_eq!(check(&file("defaults", &defaults)), []);
+    // Uncommented, every setting must be known and acceptable; only the example files do not exist.
+    let uncommented: String = defaults
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(code) if code.starts_with('[') || code.split(" = ").next().is_some_and(is_key) => code,
+            _ => line,
+        })
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert!(uncommented.contains("\nlisten = ") && uncommented.contains("\n[relations.reaction]\n"), "{uncommented}");
+    let problems = check(&file("uncommented", &uncommented));
+    assert!(problems.iter().all(|problem| problem.what.starts_with("`tls.cert`: cannot read")), "{problems:?}");
+}
+
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte == b'.')
+}
+
+#[test]
+fn the_committed_default_file_is_the_generated_one() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tally.toml");
+    let committed = std::fs::read_to_string(path).unwrap();
+    assert!(committed == render_defaults(), "docs/tally.toml is stale: write `tally config defaults` to it");
+}
+
+#[test]
+fn what_is_shown_can_be_read_back() {
+    let args = ServeArgs { listen: Some("127.0.0.1:9".into()), ..ServeArgs::default() };
+    let settings = load(&args, &[]).unwrap();
+    let shown = file("shown", &render_show(&settings));
+    let again = load(&with_file(&shown), &BTreeMap::new().into_iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!((again.listen, again.limits, again.store), (settings.listen, settings.limits, settings.store));
+}

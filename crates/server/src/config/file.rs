@@ -150,3 +150,33 @@ pub(crate) fn raw(value: &DeValue<'_>) -> Raw {
         DeValue::Table(_) => Raw::Other("a table"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"listen = "127.0.0.1:1" # é
+[limits]
+body_bytes_max = 0x400
+[relations.bookmark]
+one_of = ["a", "b"]
+meta = { memo = "string(5)", 'ü' = "bool!" }
+when.relate = """object.status == 'ok'"""
+[[relations.x]]
+[auth.jwt]
+issuer = ["a", "b"]
+"#;
+
+    #[test]
+    fn no_text_breaks_the_reader() {
+        let path = Path::new("t.toml");
+        for cut in (0..=TEXT.len()).filter(|cut| TEXT.is_char_boundary(*cut)) {
+            let (before, after) = TEXT.split_at(cut);
+            for text in [before.to_owned(), after.to_owned(), format!("{before}\u{0}=[{{\"é.{after}")] {
+                for problem in parse(path, &text).problems {
+                    assert!(line(&problem).is_some_and(|line| line <= text.lines().count() + 1), "{problem}");
+                }
+            }
+        }
+    }
+}

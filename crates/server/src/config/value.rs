@@ -131,14 +131,12 @@ impl Kind {
             Kind::Address => address(&text)
                 .map(Value::Address)
                 .ok_or_else(|| self.refuse(&format!("`{text}` is not an address to listen on"))),
-            Kind::Store => match text.strip_prefix("embedded:") {
-                Some(path) if !path.is_empty() => Ok(Value::Text(text)),
-                Some(_) => Err(self.refuse("the path after `embedded:` is missing")),
-                // The URL may carry a password, so only its scheme is repeated.
-                None => {
-                    let scheme = text.split(':').next().unwrap_or_default();
-                    Err(self.refuse(&format!("no store is called `{scheme}`")))
-                }
+            Kind::Store if tally::Opening::parse(&text).is_ok() => Ok(Value::Text(text)),
+            // The URL may carry a password, so only its scheme is repeated.
+            Kind::Store => match text.split_once(':') {
+                Some(("embedded", _)) => Err(self.refuse("the path after `embedded:` is missing")),
+                Some((scheme, _)) => Err(self.refuse(&format!("no store is called `{scheme}`"))),
+                None => Err(self.refuse("it is not the URL of a store")),
             },
             Kind::Sync if text == "always" => Ok(Value::Sync(Sync::Always)),
             Kind::Sync => match duration(&text) {
@@ -317,6 +315,7 @@ mod tests {
             (Kind::Address, word("example.org:80"), None),
             (Kind::Store, word("embedded:./x"), Some("\"embedded:./x\"")),
             (Kind::Store, word("embedded:"), None),
+            (Kind::Store, word("./tally-data"), None),
             (Kind::Store, word("mongodb://u:secret@h"), None),
             (Kind::Sync, word("always"), Some("\"always\"")),
             (Kind::Sync, word("100ms"), Some("\"100ms\"")),

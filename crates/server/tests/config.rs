@@ -11,9 +11,9 @@ use tally_server::config::{ConfigErrors, ServeArgs, Settings, Sync, check, load_
 /// A file of one test's own, in the build folder.
 fn file(name: &str, text: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("config");
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("the build folder is ours");
     let path = folder.join(format!("{name}.toml"));
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, text).expect("the build folder is ours");
     path
 }
 
@@ -33,7 +33,7 @@ fn with_file(path: &Path) -> ServeArgs {
 /// The problems of a file, without its folder, one string each.
 fn problems(name: &str, text: &str) -> Vec<String> {
     let path = file(name, text);
-    let folder = format!("{}/", path.parent().unwrap().display());
+    let folder = format!("{}/", path.parent().expect("it is in a folder").display());
     check(&path).iter().map(|problem| problem.to_string().replace(&folder, "")).collect()
 }
 
@@ -298,13 +298,14 @@ fn likely_mistakes_are_warned_about() {
     let env = [
         ("TALLY_LISTN", "x"),
         ("TALLY_SERVICE_HOST", "10.0.0.1"),
+        ("TALLY_PORT", "tcp://10.0.0.1:7700"),
         ("TALLY_LISTEN", "0.0.0.0:1"),
         ("TALLY_SYNC", "100ms"),
     ];
     let warnings = load(&ServeArgs::default(), &env).unwrap().warnings;
     assert_eq!(warnings.len(), 3, "{warnings:?}");
-    assert!(warnings[0].contains("TALLY_LISTN") && warnings[0].contains("TALLY_LISTEN"), "{warnings:?}");
-    assert!(warnings[1].contains("plain HTTP") && warnings[2].contains("100ms"), "{warnings:?}");
+    assert!(warnings[0].contains("plain HTTP") && warnings[1].contains("100ms"), "{warnings:?}");
+    assert!(warnings[2].contains("TALLY_LISTN") && warnings[2].contains("TALLY_LISTEN"), "{warnings:?}");
 }
 
 #[test]

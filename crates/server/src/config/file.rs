@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::problem::{Origin, Problem, Source, did_you_mean};
 use super::relations::{self, Relation};
 use super::schema::{Reach, SECTIONS, SETTINGS, Setting, setting};
-use super::value::{Raw, Value};
+use super::value::{Raw, Value, quote};
 
 /// What a file says, and everything that is wrong with it.
 #[derive(Default)]
@@ -148,6 +148,28 @@ pub(crate) fn raw(value: &DeValue<'_>) -> Raw {
         DeValue::Float(_) => Raw::Other("a fraction"),
         DeValue::Datetime(_) => Raw::Other("a date"),
         DeValue::Table(_) => Raw::Other("a table"),
+    }
+}
+
+/// A value as TOML on one line, for `config show` and messages.
+pub(crate) fn value_text(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => quote(text),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(on) => on.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| value_text(item.get_ref())).collect();
+            format!("[{}]", items.join(", "))
+        }
+        DeValue::Table(table) => {
+            let fields: Vec<_> = table
+                .iter()
+                .map(|(key, value)| format!("{} = {}", key.get_ref(), value_text(value.get_ref())))
+                .collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 //! completely: every mistake with its place and what to do, not just the first.
 
 mod args;
+mod build;
 mod defaults;
+mod duration;
 mod file;
 mod load;
 mod problem;
@@ -21,11 +23,12 @@ use tally::core::catalog::Catalog;
 
 pub use args::ServeArgs;
 pub use defaults::render_defaults;
+pub use duration::{duration, duration_text};
 pub use load::{check, load, load_from};
 pub use problem::{ConfigErrors, Origin, Problem};
 pub use relations::Relation;
 pub use show::render_show;
-pub use value::{Secret, Sync, Value, duration, duration_text};
+pub use value::{Secret, Sync, Value};
 
 /// What the server says, loudly, when it runs with `--dev`.
 pub const DEV_WARNING: &str = "AUTHENTICATION IS OFF (--dev): everyone who can reach this port can do \

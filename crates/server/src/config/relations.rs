@@ -10,7 +10,7 @@ use tally::core::meta::{MetaShape, MetaType};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::file::raw;
+use super::file::{raw, value_text};
 use super::problem::{Origin, Problem, Source, did_you_mean};
 
 /// The keys of a relation, with what each is for; `config defaults` prints them.
@@ -280,26 +280,4 @@ impl Reader<'_> {
 /// What the CEL parser says first; it goes on with a drawing that needs a line of its own.
 fn first_line(error: &str) -> &str {
     error.trim_start_matches("ERROR: <input>:").lines().next().unwrap_or_default().trim()
-}
-
-/// A value as TOML on one line, for `config show` and messages.
-fn value_text(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::String(text) => super::value::quote(text),
-        DeValue::Integer(number) => number.to_string(),
-        DeValue::Float(number) => number.to_string(),
-        DeValue::Boolean(on) => on.to_string(),
-        DeValue::Datetime(time) => time.to_string(),
-        DeValue::Array(items) => {
-            let items: Vec<_> = items.iter().map(|item| value_text(item.get_ref())).collect();
-            format!("[{}]", items.join(", "))
-        }
-        DeValue::Table(table) => {
-            let fields: Vec<_> = table
-                .iter()
-                .map(|(key, value)| format!("{} = {}", key.get_ref(), value_text(value.get_ref())))
-                .collect();
-            format!("{{ {} }}", fields.join(", "))
-        }
-    }
 }

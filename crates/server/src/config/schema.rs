@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use self::Reach::{EnvOnly, File, Flag, FlagOnly};
 use super::value::{Kind, Raw, Value};
 
 /// One setting.
@@ -104,193 +105,164 @@ const SECOND: Duration = Duration::from_secs(1);
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 const MIB: u64 = 1 << 20;
 
-/// All of them, in the order of the default file.
+/// All of them, in the order of the default file: path, what it accepts, default or example, where it may be
+/// set, what it is for.
 pub const SETTINGS: &[Setting] = &[
-    Setting {
-        path: "listen",
-        kind: Kind::Address,
-        default: Preset::Is("127.0.0.1:7700"),
-        doc: "Address and port. The default is reachable from this machine only; \"0.0.0.0:7700\" is every\ninterface. Port 0 takes a free one.",
-        reach: Reach::Flag("--listen"),
-    },
-    Setting {
-        path: "store",
-        kind: Kind::Store,
-        default: Preset::Is("embedded:./tally-data"),
-        doc: "Where the data lives: \"embedded:PATH\" is a folder on this machine.",
-        reach: Reach::Flag("--store"),
-    },
-    Setting {
-        path: "sync",
-        kind: Kind::Sync,
-        default: Preset::Is("always"),
-        doc: "When an answered write is on disk: \"always\" is before the answer. A duration up to ten seconds\n(\"100ms\") answers sooner, and a crash of the machine may lose that much.",
-        reach: Reach::Flag("--sync"),
-    },
-    Setting {
-        path: "admin_key",
-        kind: Kind::Secret,
-        default: Preset::Absent("sixteen-visible-characters-or-more"),
-        doc: "A key with the role admin, of 16 visible characters or more. Only from the environment\n(TALLY_ADMIN_KEY), so that this file holds no secret.",
-        reach: Reach::EnvOnly,
-    },
-    Setting {
-        path: "dev",
-        kind: Kind::Switch,
-        default: Preset::Is("false"),
-        doc: "Authentication off, for trying things out. Only by the flag --dev, only on loopback.",
-        reach: Reach::FlagOnly("--dev"),
-    },
-    Setting {
-        path: "auth.jwt.jwks",
-        kind: Kind::Text,
-        default: Preset::Absent(
-            "https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com",
-        ),
-        doc: "The issuer's public keys (JWKS): a file, or an https URL. RS256, ES256 and EdDSA. A changed file is\nread again; a URL is read again as its Cache-Control says.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "auth.jwt.issuer",
-        kind: Kind::Texts,
-        default: Preset::Absent("https://securetoken.google.com/my-project"),
-        doc: "The `iss` that a token must have; a list means any of them.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "auth.jwt.audience",
-        kind: Kind::Texts,
-        default: Preset::Absent("my-project"),
-        doc: "The `aud` that a token must have; a list means any of them.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "auth.jwt.subject_claim",
-        kind: Kind::Text,
-        default: Preset::Is("sub"),
-        doc: "The claim that holds the user's id.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "tls.cert",
-        kind: Kind::Text,
-        default: Preset::Absent("/etc/tally/cert.pem"),
-        doc: "PEM file of the certificate, followed by the chain.",
-        reach: Reach::Flag("--tls-cert"),
-    },
-    Setting {
-        path: "tls.key",
-        kind: Kind::Text,
-        default: Preset::Absent("/etc/tally/key.pem"),
-        doc: "PEM file of its private key.",
-        reach: Reach::Flag("--tls-key"),
-    },
-    Setting {
-        path: "limits.body_bytes_max",
-        kind: Kind::Integer(1_024, 64 * MIB),
-        default: Preset::Is("1048576"),
-        doc: "Largest body of a request.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.batch_bytes_max",
-        kind: Kind::Integer(1_024, 64 * MIB),
-        default: Preset::Is("8388608"),
-        doc: "Largest body of a batch.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.batch_commands_max",
-        kind: Kind::Integer(1, 10_000),
-        default: Preset::Is("10000"),
-        doc: "Most commands in a batch. An atomic batch takes at most 500 whatever this says.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.header_bytes_max",
-        kind: Kind::Integer(16_384, MIB),
-        default: Preset::Is("32768"),
-        doc: "Largest headers of a request. A token alone may have 8 KiB.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.connections_max",
-        kind: Kind::Integer(1, 1_000_000),
-        default: Preset::Is("10000"),
-        doc: "Most open connections.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.request_timeout_ms",
-        kind: Kind::Integer(10, 600_000),
-        default: Preset::Is("30000"),
-        doc: "Longest time to read a request and answer it. Live streams are exempt.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.header_read_timeout_ms",
-        kind: Kind::Integer(10, 600_000),
-        default: Preset::Is("10000"),
-        doc: "Longest time for a client to send its headers; a slower one is cut.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.idle_timeout_ms",
-        kind: Kind::Integer(10, 3_600_000),
-        default: Preset::Is("60000"),
-        doc: "Longest time that a connection may stay open without a request.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.shutdown_grace_ms",
-        kind: Kind::Integer(0, 600_000),
-        default: Preset::Is("10000"),
-        doc: "Longest time that requests in flight get to finish when the server stops.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.queue_depth_max",
-        kind: Kind::Integer(1, 10_000_000),
-        default: Preset::Is("65536"),
-        doc: "Most writes waiting for the store. Past it: 503 with Retry-After.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "limits.subscriptions_max",
-        kind: Kind::Integer(1, 1_000_000),
-        default: Preset::Is("10000"),
-        doc: "Most open live streams.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "log.format",
-        kind: Kind::Word(&["text", "json"]),
-        default: Preset::Is("text"),
-        doc: "\"text\" for people, \"json\" for machines.",
-        reach: Reach::Flag("--log-format"),
-    },
-    Setting {
-        path: "log.level",
-        kind: Kind::Word(&["error", "warn", "info", "debug", "trace"]),
-        default: Preset::Is("info"),
-        doc: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\".",
-        reach: Reach::Flag("--log-level"),
-    },
-    Setting {
-        path: "idempotency.ttl",
-        kind: Kind::Duration(SECOND, MONTH),
-        default: Preset::Is("24h"),
-        doc: "How long the answer to an Idempotency-Key is kept and replayed.",
-        reach: Reach::File,
-    },
-    Setting {
-        path: "backup.folder",
-        kind: Kind::Text,
-        default: Preset::Is("./tally-backups"),
-        doc: "Where backups are written; each gets a folder of its own.",
-        reach: Reach::File,
-    },
+    row(
+        "listen",
+        Kind::Address,
+        "127.0.0.1:7700",
+        Flag("--listen"),
+        "Address and port. The default is reachable from this machine only; \"0.0.0.0:7700\" is every\ninterface. Port 0 takes a free one.",
+    ),
+    row(
+        "store",
+        Kind::Store,
+        "embedded:./tally-data",
+        Flag("--store"),
+        "Where the data lives: \"embedded:PATH\" is a folder on this machine.",
+    ),
+    row(
+        "sync",
+        Kind::Sync,
+        "always",
+        Flag("--sync"),
+        "When an answered write is on disk: \"always\" is before the answer. A duration up to ten seconds\n(\"100ms\") answers sooner, and a crash of the machine may lose that much.",
+    ),
+    optional(
+        "admin_key",
+        Kind::Secret,
+        "sixteen-visible-characters-or-more",
+        EnvOnly,
+        "A key with the role admin, of 16 visible characters or more. Only from the environment\n(TALLY_ADMIN_KEY), so that this file holds no secret.",
+    ),
+    row(
+        "dev",
+        Kind::Switch,
+        "false",
+        FlagOnly("--dev"),
+        "Authentication off, for trying things out. Only by the flag --dev, only on loopback.",
+    ),
+    optional(
+        "auth.jwt.jwks",
+        Kind::Text,
+        "https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com",
+        File,
+        "The issuer's public keys (JWKS): a file, or an https URL. RS256, ES256 and EdDSA. A changed file is\nread again; a URL is read again as its Cache-Control says.",
+    ),
+    optional(
+        "auth.jwt.issuer",
+        Kind::Texts,
+        "https://securetoken.google.com/my-project",
+        File,
+        "The `iss` that a token must have; a list means any of them.",
+    ),
+    optional(
+        "auth.jwt.audience",
+        Kind::Texts,
+        "my-project",
+        File,
+        "The `aud` that a token must have; a list means any of them.",
+    ),
+    row("auth.jwt.subject_claim", Kind::Text, "sub", File, "The claim that holds the user's id."),
+    optional(
+        "tls.cert",
+        Kind::Text,
+        "/etc/tally/cert.pem",
+        Flag("--tls-cert"),
+        "PEM file of the certificate, followed by the chain.",
+    ),
+    optional("tls.key", Kind::Text, "/etc/tally/key.pem", Flag("--tls-key"), "PEM file of its private key."),
+    row("limits.body_bytes_max", Kind::Integer(1_024, 64 * MIB), "1048576", File, "Largest body of a request."),
+    row("limits.batch_bytes_max", Kind::Integer(1_024, 64 * MIB), "8388608", File, "Largest body of a batch."),
+    row(
+        "limits.batch_commands_max",
+        Kind::Integer(1, 10_000),
+        "10000",
+        File,
+        "Most commands in a batch. An atomic batch takes at most 500 whatever this says.",
+    ),
+    row(
+        "limits.header_bytes_max",
+        Kind::Integer(16_384, MIB),
+        "32768",
+        File,
+        "Largest headers of a request. A token alone may have 8 KiB.",
+    ),
+    row("limits.connections_max", Kind::Integer(1, 1_000_000), "10000", File, "Most open connections."),
+    row(
+        "limits.request_timeout_ms",
+        Kind::Integer(10, 600_000),
+        "30000",
+        File,
+        "Longest time to read a request and answer it. Live streams are exempt.",
+    ),
+    row(
+        "limits.header_read_timeout_ms",
+        Kind::Integer(10, 600_000),
+        "10000",
+        File,
+        "Longest time for a client to send its headers; a slower one is cut.",
+    ),
+    row(
+        "limits.idle_timeout_ms",
+        Kind::Integer(10, 3_600_000),
+        "60000",
+        File,
+        "Longest time that a connection may stay open without a request.",
+    ),
+    row(
+        "limits.shutdown_grace_ms",
+        Kind::Integer(0, 600_000),
+        "10000",
+        File,
+        "Longest time that requests in flight get to finish when the server stops.",
+    ),
+    row(
+        "limits.queue_depth_max",
+        Kind::Integer(1, 10_000_000),
+        "65536",
+        File,
+        "Most writes waiting for the store. Past it: 503 with Retry-After.",
+    ),
+    row("limits.subscriptions_max", Kind::Integer(1, 1_000_000), "10000", File, "Most open live streams."),
+    row(
+        "log.format",
+        Kind::Word(&["text", "json"]),
+        "text",
+        Flag("--log-format"),
+        "\"text\" for people, \"json\" for machines.",
+    ),
+    row(
+        "log.level",
+        Kind::Word(&["error", "warn", "info", "debug", "trace"]),
+        "info",
+        Flag("--log-level"),
+        "\"error\", \"warn\", \"info\", \"debug\" or \"trace\".",
+    ),
+    row(
+        "idempotency.ttl",
+        Kind::Duration(SECOND, MONTH),
+        "24h",
+        File,
+        "How long the answer to an Idempotency-Key is kept and replayed.",
+    ),
+    row(
+        "backup.folder",
+        Kind::Text,
+        "./tally-backups",
+        File,
+        "Where backups are written; each gets a folder of its own.",
+    ),
 ];
+
+const fn row(path: &'static str, kind: Kind, default: &'static str, reach: Reach, doc: &'static str) -> Setting {
+    Setting { path, kind, default: Preset::Is(default), doc, reach }
+}
+
+const fn optional(path: &'static str, kind: Kind, example: &'static str, reach: Reach, doc: &'static str) -> Setting {
+    Setting { path, kind, default: Preset::Absent(example), doc, reach }
+}
 
 #[cfg(test)]
 mod tests {

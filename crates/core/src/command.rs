@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::Refusal;
 use crate::id::{Name, ObjectId, SubjectId};
@@ -231,9 +231,14 @@ pub struct EdgeReply {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub kind: Option<Name>,
     /// What is attached to it; null when nothing is. Absent when the edge is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub meta: Option<Option<Meta>>,
+}
+
+/// Tells null from absent: a remembered answer is given again exactly as it was.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 /// An object after a write.
@@ -289,6 +294,10 @@ impl JobId {
     /// Reads an id as clients write it.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("job_").filter(|digits| digits.len() == 16)?;
+        // The parser alone would take a sign.
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
         u64::from_str_radix(digits, 16).ok().map(Self)
     }
 }

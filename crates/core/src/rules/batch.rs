@@ -18,7 +18,9 @@ pub fn decide(atomic: bool, commands: &[Command], context: &Context<'_>, view: &
         if matches!(command, Command::Batch { .. }) {
             return Err(Refusal::bad_request("a batch cannot hold a batch").into());
         }
-        let within = Context { stamp: Stamp(context.stamp.0 + index as u64), ..*context };
+        // Its own place in time, and its own fresh id: two of them may each begin a job.
+        let stamp = Stamp(context.stamp.0 + index as u64);
+        let within = Context { stamp, id: context.id.wrapping_add(index as u64), ..*context };
         match attempt(command, &within, view) {
             Ok(Err(cause)) if atomic && !missed => {
                 return Err(Refusal::BatchRefused { index, cause: Box::new(cause) }.into());

@@ -53,10 +53,15 @@ pub fn sweep(id: JobId, edges: &[EdgeKey], context: &Context<'_>, view: &mut Vie
     } else {
         let mut missed = false;
         for key in edges {
+            let start = view.savepoint();
             match step(key, &job, view) {
                 Ok(changed) => job.edges += u64::from(changed),
                 // The totals of an edge's kind are known only now; one load brings them all.
-                Err(Stop::Miss) => missed = true,
+                // What this one did before it missed must not be seen by the next.
+                Err(Stop::Miss) => {
+                    view.rollback(start);
+                    missed = true;
+                }
                 Err(stop) => return Err(stop),
             }
         }

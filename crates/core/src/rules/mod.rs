@@ -7,3 +7,6 @@ pub mod object;
 pub mod once;
 pub mod relation;
 pub mod subject;
+
+#[cfg(test)]
+mod tests;

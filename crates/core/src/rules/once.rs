@@ -28,13 +28,22 @@ pub fn decide(
         return Ok((answer, true));
     }
     let reply = attempt(command, context, view)?;
-    if !matches!(reply, Err(Refusal::Broken(_))) {
+    if !is_defect(&reply) {
         let answer = serde_json::to_string(&reply).map_err(|error| Refusal::Broken(error.to_string()))?;
         let expires_at = context.now().plus_ms(context.catalog.idempotency_ttl_ms);
         let replay = Replay { fields: once.fields.clone(), answer, expires_at };
         view.set_uncounted(key, Some(Row::Replay(replay)))?;
     }
     Ok((reply, false))
+}
+
+/// A defect that wrote nothing: worth another try, so it is not remembered. A batch in which each
+/// command stands on its own may have written others, and is.
+fn is_defect(reply: &Result<Reply, Refusal>) -> bool {
+    match reply {
+        Err(Refusal::BatchRefused { cause, .. }) => matches!(**cause, Refusal::Broken(_)),
+        other => matches!(other, Err(Refusal::Broken(_))),
+    }
 }
 
 fn first_difference(stored: &[(String, u64)], sent: &[(String, u64)]) -> Option<String> {

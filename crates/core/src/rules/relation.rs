@@ -7,7 +7,7 @@ use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::{self, Meta};
-use crate::rows::{Edge, EdgeKey, Key, Row, TotalKey};
+use crate::rows::{Edge, EdgeKey, Key, Object, Row, TotalKey};
 use crate::rules::object;
 use crate::view::{Stop, View};
 
@@ -47,7 +47,8 @@ pub fn unrelate(key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result
     let existing = view.edge(key)?;
     if let Some(condition) = condition {
         let meta = existing.as_ref().and_then(|edge| edge.meta.clone());
-        check_condition(condition, key, meta.as_ref(), context, view)?;
+        let found = if condition.reads_object() { object::read(&key.object, view)? } else { None };
+        check_condition(condition, key, found.as_ref(), meta.as_ref(), context)?;
     }
     let Some(edge) = existing else {
         return inactive(key, false, view);
@@ -155,17 +156,15 @@ fn check_object(
     context: &Context<'_>,
     view: &mut View,
 ) -> Result<(), Stop> {
-    if relation.requires_object || !relation.allow_self {
-        let found = object::read(&key.object, view)?;
-        if relation.requires_object && found.is_none() {
-            return Err(Refusal::ObjectNotFound(key.object.clone()).into());
-        }
-        if !relation.allow_self && object::is_owned_by(&key.object, found.as_ref(), &key.subject) {
-            return Err(Refusal::Forbidden(format!("`{}` is not for one's own objects", relation.name)).into());
-        }
+    let found = if looks_at_object(relation, condition) { object::read(&key.object, view)? } else { None };
+    if relation.requires_object && found.is_none() {
+        return Err(Refusal::ObjectNotFound(key.object.clone()).into());
+    }
+    if !relation.allow_self && object::is_owned_by(&key.object, found.as_ref(), &key.subject) {
+        return Err(Refusal::Forbidden(format!("`{}` is not for one's own objects", relation.name)).into());
     }
     match condition {
-        Some(condition) => check_condition(condition, key, meta, context, view),
+        Some(condition) => Ok(check_condition(condition, key, found.as_ref(), meta, context)?),
         None => Ok(()),
     }
 }
@@ -173,19 +172,18 @@ fn check_object(
 fn check_condition(
     condition: &Condition,
     key: &EdgeKey,
+    found: Option<&Object>,
     meta: Option<&Meta>,
     context: &Context<'_>,
-    view: &mut View,
-) -> Result<(), Stop> {
-    let found = if condition.reads_object() { object::read(&key.object, view)? } else { None };
+) -> Result<(), Refusal> {
     let facts = Facts {
         auth: context.auth,
-        object: object::facts(&key.object, found.as_ref()),
+        object: object::facts(&key.object, found),
         subject: Some(key.subject.as_str()),
         meta: meta.map(|map| &**map),
         now: context.now(),
     };
-    Ok(condition.check(facts)?)
+    condition.check(facts)
 }
 
 fn create(

@@ -1,0 +1,138 @@
+//! A subject as a whole: forgotten, suspended, restored. Semantics 11.
+
+use super::check;
+
+#[test]
+fn forgetting_removes_everything_until_now_and_nothing_later() {
+    check(
+        r#"
+        relate like post:1 alice                -> active changed count=1
+        relate pin post:1 alice                 -> active changed count=1
+        relate like post:1 bob                  -> active changed count=2
+        forget alice                            -> job1 forget running edges=0
+        # A new life begins at once, in the same millisecond.
+        relate like post:2 alice                -> active changed count=1
+        sweep job1 like/post:2/alice like/post:1/alice pin/post:1/alice -> job1 forget running edges=2
+        sweep job1                              -> job1 forget done edges=2
+        objects like alice                      -> post:2
+        count like post:1                       -> 1
+        count pin post:1                        -> 0
+        total pin alice                         -> 0
+        subjects like post:1                    -> bob
+        "#,
+    );
+}
+
+#[test]
+fn forgetting_somebody_unknown_is_a_job_with_nothing_to_do() {
+    check(
+        r#"
+        forget nobody                           -> job1 forget running edges=0
+        sweep job1                              -> job1 forget done edges=0
+        "#,
+    );
+}
+
+#[test]
+fn suspending_hides_and_restoring_brings_back_with_the_times() {
+    check(
+        r#"
+        relate like post:1 alice                -> active changed count=1
+        relate reaction post:1 alice kind=wow   -> active changed count=1 kind=wow
+        relate like post:1 bob                  -> active changed count=2
+        clock 2000
+        suspend alice                           -> job1 hide running edges=0
+        sweep job1 like/post:1/alice reaction/post:1/alice -> job1 hide running edges=2
+        sweep job1                              -> job1 hide done edges=2
+        subjects like post:1                    -> bob
+        hidden like alice                       -> post:1
+        count like post:1                       -> 1
+        kind reaction post:1 wow                -> 0
+        # Hidden is not lost: it still counts against the subject's own limit.
+        total like alice                        -> 1
+        edge like post:1 alice                  -> at=1000 hidden
+        clock 3000
+        restore alice                           -> job2 show running edges=0
+        sweep job2 like/post:1/alice reaction/post:1/alice -> job2 show running edges=2
+        sweep job2                              -> job2 show done edges=2
+        subjects like post:1                    -> bob alice
+        count like post:1                       -> 2
+        kind reaction post:1 wow                -> 1
+        edge like post:1 alice                  -> at=1000
+        "#,
+    );
+}
+
+#[test]
+fn a_suspended_subject_makes_nothing_and_may_remove() {
+    check(
+        r#"
+        relate like post:1 alice                -> active changed count=1
+        relate like post:2 alice                -> active changed count=1
+        suspend alice                           -> job1 hide running edges=0
+        relate like post:3 alice                -> forbidden suspended
+        relate like post:1 alice                -> forbidden suspended
+        toggle like post:3 alice                -> forbidden suspended
+        relate like post:3 bob                  -> active changed count=1
+        sweep job1 like/post:1/alice            -> job1 hide running edges=1
+        # One is hidden and was counted no more, the other is still counted.
+        unrelate like post:1 alice              -> inactive changed count=0
+        toggle like post:2 alice                -> inactive changed count=0
+        total like alice                        -> 0
+        "#,
+    );
+}
+
+#[test]
+fn suspending_twice_and_restoring_twice_are_conflicts() {
+    check(
+        r#"
+        restore alice       -> conflict
+        suspend alice       -> job1 hide running edges=0
+        suspend alice       -> conflict
+        restore alice       -> job2 show running edges=0
+        restore alice       -> conflict
+        suspend alice       -> job3 hide running edges=0
+        "#,
+    );
+}
+
+#[test]
+fn relating_right_after_a_restore_shows_the_edge_with_its_time() {
+    check(
+        r#"
+        relate note post:1 alice meta={"a":1}   -> active changed count=1 meta={"a":1}
+        relate reaction post:1 alice kind=like  -> active changed count=1 kind=like
+        suspend alice                           -> job1 hide running edges=0
+        sweep job1 note/post:1/alice reaction/post:1/alice -> job1 hide running edges=2
+        clock 2000
+        restore alice                           -> job2 show running edges=0
+        # The job has not come to these yet.
+        relate note post:1 alice                -> active changed count=1 meta={"a":1}
+        edge note post:1 alice                  -> at=1000 meta={"a":1}
+        relate reaction post:1 alice kind=wow   -> active changed count=1 kind=wow
+        kind reaction post:1 like               -> 0
+        sweep job2 note/post:1/alice reaction/post:1/alice -> job2 show running edges=0
+        count note post:1                       -> 1
+        "#,
+    );
+}
+
+#[test]
+fn forgetting_a_suspended_subject_removes_what_is_hidden_and_lifts_the_suspension() {
+    check(
+        r#"
+        relate like post:1 alice                -> active changed count=1
+        relate like post:2 alice                -> active changed count=1
+        suspend alice                           -> job1 hide running edges=0
+        sweep job1 like/post:1/alice            -> job1 hide running edges=1
+        forget alice                            -> job2 forget running edges=0
+        # What is left of the hiding has nothing to do any more.
+        sweep job1 like/post:2/alice            -> job1 hide done edges=1
+        sweep job2 like/post:1/alice like/post:2/alice -> job2 forget running edges=2
+        sweep job2                              -> job2 forget done edges=2
+        total like alice                        -> 0
+        relate like post:3 alice                -> active changed count=1
+        "#,
+    );
+}

@@ -1,0 +1,192 @@
+//! A store of two maps, and the loop that every engine's runner has: decide, load what was missed, again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::catalog::{Catalog, ReadPolicy, RelationDef};
+use crate::command::{Auth, Call, Command, Decided, Once, Reply};
+use crate::condition::Condition;
+use crate::decide::decide;
+use crate::id::Name;
+use crate::meta::{MetaShape, MetaType};
+use crate::rows::{Changes, Edge, EdgeKey, JobId, Key, Row, TotalKey};
+use crate::time::{Stamp, Timestamp};
+use crate::view::{Stop, View, Wants};
+
+/// Everything there is, and what comes with a command from outside.
+pub(super) struct World {
+    pub(super) rows: BTreeMap<Key, Row>,
+    pub(super) totals: BTreeMap<TotalKey, i64>,
+    pub(super) catalog: Catalog,
+    pub(super) auth: Auth,
+    pub(super) now_ms: u64,
+    pub(super) jobs: Vec<JobId>,
+    /// Set once a script has broken a total on purpose.
+    pub(super) drifted: bool,
+    /// How often the last decision had to load.
+    pub(super) loads: usize,
+    stamp: Stamp,
+    id: u64,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        Self {
+            rows: BTreeMap::new(),
+            totals: BTreeMap::new(),
+            catalog: catalog(),
+            auth: Arc::new(json!({"kind": "system"})),
+            now_ms: 1_000,
+            jobs: Vec::new(),
+            drifted: false,
+            loads: 0,
+            stamp: Stamp::default(),
+            id: 0,
+        }
+    }
+
+    /// Decides one command, and takes its changes in.
+    pub(super) fn apply(&mut self, command: Command, once: Option<Once>) -> Decided {
+        let remembers = once.is_some();
+        let call = Call { auth: self.auth.clone(), command, once };
+        let stamp = self.stamp.next(Timestamp(self.now_ms));
+        self.stamp = Stamp(stamp.0 + call.command.weight() as u64 - 1);
+        // Far apart, so that a batch may use several.
+        self.id += 1_000;
+        let (decided, changes) = self.decide(&call, stamp);
+        if !remembers && !is_change(&decided) {
+            assert!(changes.is_empty(), "{:?} wrote {changes:?}", decided.reply);
+        }
+        self.take(changes);
+        self.recount();
+        decided
+    }
+
+    fn decide(&mut self, call: &Call, stamp: Stamp) -> (Decided, Changes) {
+        let mut view = View::default();
+        self.loads = 0;
+        loop {
+            match decide(call, stamp, self.id, &self.catalog, &mut view) {
+                Ok(decided) => return (decided, view.changes(stamp)),
+                Err(Stop::Refused(refusal)) => panic!("a refusal is an answer, and this one came as a stop: {refusal}"),
+                Err(Stop::Miss) => self.fill(&mut view),
+            }
+        }
+    }
+
+    fn fill(&mut self, view: &mut View) {
+        let Wants { rows, totals } = view.take_missing();
+        assert!(rows.len() + totals.len() > 0, "a miss names what it missed");
+        assert!(view.changes(self.stamp).is_empty(), "a miss leaves the view as it was");
+        self.loads += 1;
+        for key in rows {
+            let row = self.rows.get(&key).cloned();
+            view.fill_row(key, row);
+        }
+        for key in totals {
+            let total = self.total(&key);
+            view.fill_total(key, total);
+        }
+    }
+
+    fn take(&mut self, changes: Changes) {
+        for (key, change) in changes.rows {
+            assert_eq!(self.rows.get(&key), change.before.as_ref(), "`before` is what was there: {key:?}");
+            match change.after {
+                Some(row) => self.rows.insert(key, row),
+                None => self.rows.remove(&key),
+            };
+        }
+        for (key, by) in changes.adds {
+            *self.totals.entry(key).or_default() += by;
+        }
+    }
+
+    /// Every total is what its edges add up to.
+    fn recount(&self) {
+        if self.drifted {
+            return;
+        }
+        let mut counted: BTreeMap<TotalKey, i64> = BTreeMap::new();
+        for (key, edge) in self.edges() {
+            for total in key.totals(edge) {
+                *counted.entry(total).or_default() += 1;
+            }
+        }
+        let stored: BTreeMap<_, _> =
+            self.totals.iter().filter(|(_, value)| **value != 0).map(|(key, value)| (key.clone(), *value)).collect();
+        assert_eq!(stored, counted, "totals on the left, edges on the right");
+    }
+
+    pub(super) fn edges(&self) -> impl Iterator<Item = (&EdgeKey, &Edge)> {
+        self.rows.iter().filter_map(|(key, row)| match (key, row) {
+            (Key::Edge(key), Row::Edge(edge)) => Some((key, edge)),
+            _ => None,
+        })
+    }
+
+    pub(super) fn total(&self, key: &TotalKey) -> i64 {
+        self.totals.get(key).copied().unwrap_or(0)
+    }
+}
+
+/// Whether an answer admits to having changed something.
+fn is_change(decided: &Decided) -> bool {
+    fn changed(reply: &Reply) -> bool {
+        match reply {
+            Reply::Edge(edge) => edge.changed,
+            Reply::Object(object) => object.changed == Some(true),
+            Reply::Done { changed } => *changed,
+            Reply::Batch(replies) => replies.iter().flatten().any(changed),
+            Reply::Job(_) => true,
+        }
+    }
+    decided.reply.as_ref().is_ok_and(changed)
+}
+
+/// One relation for each thing that can be configured.
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    catalog.idempotency_ttl_ms = 60_000;
+    let mut declare = |name: &str, configure: fn(&mut RelationDef)| {
+        let mut relation = RelationDef::new(Name::new(name).unwrap(), ReadPolicy::Public);
+        configure(&mut relation);
+        catalog.declare(relation);
+    };
+    declare("bookmark", |relation| relation.requires_object = true);
+    declare("favorite", |relation| relation.limit_per_subject = Some(1));
+    declare("pin", |relation| relation.limit_per_subject = Some(2));
+    declare("reaction", |relation| relation.one_of = names(&["like", "love", "wow"]));
+    declare("only", |relation| {
+        relation.one_of = names(&["yes", "no"]);
+        relation.limit_per_subject = Some(1);
+    });
+    declare("memo", |relation| relation.meta = Some(shape()));
+    declare("note", |relation| relation.mutable_meta = true);
+    declare("follow", |relation| relation.allow_self = false);
+    declare("vote", |relation| {
+        relation.when.relate = condition("object.status == 'open' && meta.weight < 3");
+        relation.when.unrelate = condition("meta.weight == 1");
+    });
+    declare("claim", |relation| {
+        relation.requires_object = true;
+        relation.when.relate = condition("object.attributes.free && auth.subject == subject");
+        relation.when.unrelate = condition("now < timestamp('1970-01-01T00:00:05Z')");
+    });
+    catalog
+}
+
+fn names(texts: &[&str]) -> Vec<Name> {
+    texts.iter().map(|text| Name::new(text).unwrap()).collect()
+}
+
+fn shape() -> MetaShape {
+    let fields = [("text", "string(5)!"), ("loud", "bool")];
+    MetaShape(fields.into_iter().map(|(name, kind)| (name.to_owned(), MetaType::parse(kind).unwrap())).collect())
+}
+
+fn condition(text: &str) -> Option<Condition> {
+    Some(Condition::compile(text).unwrap())
+}

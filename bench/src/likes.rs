@@ -1,6 +1,7 @@
 //! `likes`: how many likes a second, one per request, many per request, and on one hot post.
 
 use crate::options::{Options, System};
+use crate::peers::in_process::{self, InProcess};
 use crate::peers::postgres::{self, Postgres};
 use crate::peers::redis::{self, Durability, Redis};
 use crate::peers::tally::{self, Tally};
@@ -15,6 +16,9 @@ const MANY: &str = "many likes per request";
 const HOT: &str = "one hot post, one like per request";
 const HOT_MANY: &str = "one hot post, many likes per request";
 const REPEATED: &str = "repeated likes (no change), one per request";
+const IN_PROCESS: &str = "in process, one like per call";
+/// As many likes in flight as the pipelined Redis rows have.
+const CALLERS: usize = 64 * IN_FLIGHT;
 const BATCH: usize = 500;
 const IN_FLIGHT: usize = 16;
 
@@ -35,6 +39,9 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     }
     if options.wants(System::Tally) {
         measure_tally(options, preload, &mut report).await?;
+    }
+    if options.wants(System::InProcess) {
+        measure_in_process(options, preload, &mut report).await?;
     }
     report.finish(&options.out_folder())
 }
@@ -127,4 +134,22 @@ async fn measure_tally(options: &Options, preload: u32, report: &mut Report) -> 
     }
     let take = Take { id: "tally.repeated", group: REPEATED, system: "Tally", how: "HTTP, 64 connections" };
     take.measure(report, memory, tally.likes(options.load(64), Shape::Repeated)).await
+}
+
+async fn measure_in_process(options: &Options, preload: u32, report: &mut Report) -> Result<()> {
+    let tally = InProcess::open().await?;
+    report.setups.push(in_process::SETUP.into());
+    let progress = Progress::counted("loading Tally in process", preload.into());
+    tally.preload(fresh_edges(&tally.workload, preload), |edges| progress.add(edges)).await?;
+    drop(progress);
+    let memory = || tally.memory_bytes();
+    let how = format!("{CALLERS} callers");
+    for (id, group, shape) in
+        [("tally.process", IN_PROCESS, Shape::Zipf), ("tally.process.hot", "in process, one hot post", Shape::Hot)]
+    {
+        let take = Take { id, group, system: "Tally", how: &how };
+        take.measure(report, memory, tally.likes(options.load(CALLERS), shape)).await?;
+    }
+    tally.close().await;
+    Ok(())
 }

@@ -8,7 +8,10 @@ use std::time::Duration;
 /// A system that can be measured.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum System {
+    /// Over HTTP and in process.
     Tally,
+    /// In process only.
+    InProcess,
     Redis,
     Postgres,
 }
@@ -42,7 +45,8 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn wants(&self, system: System) -> bool {
-        self.only.is_empty() || self.only.contains(&system)
+        let part_of_tally = system == System::InProcess && self.only.contains(&System::Tally);
+        self.only.is_empty() || self.only.contains(&system) || part_of_tally
     }
 
     pub(crate) fn preload(&self, whole: u32) -> u32 {

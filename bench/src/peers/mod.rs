@@ -1,6 +1,7 @@
 //! The systems that are measured. Each does the same work: de-duplicate, count, newest-first list by
 //! object, newest-first list by subject.
 
+pub(crate) mod in_process;
 pub(crate) mod postgres;
 pub(crate) mod redis;
 pub(crate) mod redis_dialogue;

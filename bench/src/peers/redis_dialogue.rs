@@ -13,9 +13,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The fastest honest design found: ZADD NX answers whether it is new, ZCARD is the count in O(1), so
 /// neither a membership set nor a counter is needed. The time comes from the client, which saves a call.
 pub(crate) const LIKE_SCRIPT: &str = "\
-local added = redis.call('ZADD', KEYS[1], 'NX', ARGV[1], ARGV[2]) \
-if added == 1 then redis.call('ZADD', KEYS[2], ARGV[1], ARGV[3]) end \
-return {added, redis.call('ZCARD', KEYS[1])}";
+local call = redis.call \
+if call('ZADD', KEYS[1], 'NX', ARGV[1], ARGV[2]) == 1 then \
+call('ZADD', KEYS[2], ARGV[1], ARGV[3]) \
+return {1, call('ZCARD', KEYS[1])} \
+end \
+return {0, call('ZCARD', KEYS[1])}";
 
 /// Scratch space for the words of a command.
 #[derive(Default)]

@@ -1,0 +1,108 @@
+//! Tally as a library: no HTTP, no other process, the same sync before every answer.
+
+use super::{SEED, SharedWorkload, lock};
+use crate::child::{memory_bytes, temporary_folder};
+use crate::load::{self, Load, Measured};
+use crate::workload::{Shape, Workload};
+use anyhow::Result;
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tally::core::command::{Call, Command};
+use tally::core::limits::ATOMIC_COMMANDS_MAX;
+use tally::core::{Name, ObjectId, SubjectId};
+use tally::{Options, Tally};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// How this system is set up, for the report.
+pub(crate) const SETUP: &str = "Tally in process: the `tally` crate on the embedded store, sync always, defaults otherwise; \
+callers on one thread, each with one like in flight";
+
+/// An open store, on a runtime of its own.
+pub(crate) struct InProcess {
+    tally: Tally,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    _folder: TempDir,
+    pub(crate) workload: SharedWorkload,
+}
+
+impl InProcess {
+    pub(crate) async fn open() -> Result<Self> {
+        let folder = temporary_folder("in-process")?;
+        let url = format!("embedded:{}", folder.path().join("store").display());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let tally = runtime.spawn(async move { Tally::open(&url, Options::default()).await }).await??;
+        let workload = Arc::new(Mutex::new(Workload::new(SEED)));
+        Ok(Self { tally, runtime: Some(runtime), _folder: folder, workload })
+    }
+
+    pub(crate) async fn preload(
+        &self,
+        edges: impl Iterator<Item = (u32, u32)>,
+        progress: impl FnMut(u64),
+    ) -> Result<()> {
+        let (edges, progress) = (RefCell::new(edges), RefCell::new(progress));
+        let load_some = async || {
+            loop {
+                let some: Vec<_> = edges.borrow_mut().by_ref().take(ATOMIC_COMMANDS_MAX).collect();
+                if some.is_empty() {
+                    return anyhow::Ok(());
+                }
+                let commands = some.iter().map(|(object, subject)| relate(*object, *subject));
+                let commands = commands.collect::<Result<Vec<_>>>()?;
+                self.tally.apply(Call::system(Command::Batch { atomic: false, commands })).await?.reply?;
+                (progress.borrow_mut())(some.len() as u64);
+            }
+        };
+        // Several at once: while some are synced, the next are decided.
+        tokio::try_join!(load_some(), load_some(), load_some(), load_some(), load_some(), load_some())?;
+        Ok(())
+    }
+
+    /// Each caller has one like in flight.
+    pub(crate) async fn likes(&self, load: Load, shape: Shape) -> Result<Measured> {
+        let (tally, workload) = (self.tally.clone(), self.workload.clone());
+        load::run(load, async move |_, recorder| {
+            loop {
+                let edge = lock(&workload).next(shape);
+                let command = relate(edge.object, edge.subject)?;
+                let asked = Instant::now();
+                tally.apply(Call::system(command)).await?.reply?;
+                if !recorder.answered(asked, 1) {
+                    return Ok(());
+                }
+            }
+        })
+        .await
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        memory_bytes(std::process::id())
+    }
+
+    /// Closes the store, so that its files can go.
+    pub(crate) async fn close(self) {
+        self.tally.close().await;
+    }
+}
+
+impl Drop for InProcess {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A runtime may not be waited for from inside another one.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn relate(object: u32, subject: u32) -> Result<Command> {
+    Ok(Command::Relate {
+        relation: Name::new("like")?,
+        object: ObjectId::new(&format!("post:{object}"))?,
+        subject: SubjectId::new(&format!("u{subject}"))?,
+        kind: None,
+        meta: None,
+    })
+}

@@ -11,24 +11,14 @@ pub(crate) struct Generated {
 
 /// Every generated file.
 pub(crate) const GENERATED: &[Generated] = &[
-    Generated {
-        path: "docs/openapi.json",
-        args: &["openapi"],
-    },
-    Generated {
-        path: "docs/tally.toml",
-        args: &["config", "defaults"],
-    },
+    Generated { path: "docs/openapi.json", args: &["openapi"] },
+    Generated { path: "docs/tally.toml", args: &["config", "defaults"] },
 ];
 
 impl Generated {
     /// What the file should hold now.
     pub(crate) fn fresh(&self) -> Result<String> {
-        let printed = shell::output(
-            cargo()
-                .args(["run", "--quiet", "-p", "tally-server", "--"])
-                .args(self.args),
-        )?;
+        let printed = shell::output(cargo().args(["run", "--quiet", "-p", "tally-server", "--"]).args(self.args))?;
         // One newline at the end, whatever the printer did: editors and git expect it.
         Ok(format!("{}\n", printed.trim_end()))
     }

@@ -47,20 +47,14 @@ impl Server {
     fn start() -> Result<Self> {
         let program = shell::target_dir().join("debug/tally");
         if !program.is_file() {
-            bail!(
-                "cargo built no {}: does tally-server still have a binary called `tally`?",
-                program.display()
-            );
+            bail!("cargo built no {}: does tally-server still have a binary called `tally`?", program.display());
         }
         let address = free_address()?;
         let folder = shell::target_dir().join(format!("contract-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let child = Command::new(&program)
             .arg("serve")
-            .env(
-                "TALLY_STORE",
-                format!("embedded:{}", folder.join("store").display()),
-            )
+            .env("TALLY_STORE", format!("embedded:{}", folder.join("store").display()))
             .env("TALLY_LISTEN", address.to_string())
             .env("TALLY_ADMIN_KEY", ADMIN_KEY)
             .current_dir(&folder)
@@ -68,11 +62,7 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .with_context(|| format!("could not start {}", program.display()))?;
-        Ok(Self {
-            child,
-            address,
-            folder,
-        })
+        Ok(Self { child, address, folder })
     }
 
     fn wait_until_ready(&self) -> Result<()> {
@@ -115,10 +105,7 @@ fn free_address() -> Result<SocketAddr> {
 fn get_status(address: SocketAddr, path: &str) -> Result<u16> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
-    )?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut head = [0_u8; 12];
     stream.read_exact(&mut head)?;
     let code = std::str::from_utf8(&head[9..12])?;

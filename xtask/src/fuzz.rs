@@ -8,18 +8,14 @@ use std::path::Path;
 pub(crate) fn run(seconds: u32) -> Result<()> {
     let targets = targets(Path::new("fuzz/fuzz_targets"))?;
     if targets.is_empty() {
-        bail!(
-            "there are no fuzz targets: add one as fuzz/fuzz_targets/<name>.rs (see `cargo fuzz --help`)"
-        );
+        bail!("there are no fuzz targets: add one as fuzz/fuzz_targets/<name>.rs (see `cargo fuzz --help`)");
     }
     install::cargo_tool("cargo-fuzz")?;
     for target in targets {
         println!("==> fuzz {target} for {seconds} s");
         // `-s none`: the sanitizers need a nightly compiler; a panic is found without them.
         shell::run(
-            shell::cargo()
-                .args(["fuzz", "run", "-s", "none", &target, "--"])
-                .arg(format!("-max_total_time={seconds}")),
+            shell::cargo().args(["fuzz", "run", "-s", "none", &target, "--"]).arg(format!("-max_total_time={seconds}")),
         )?;
     }
     Ok(())

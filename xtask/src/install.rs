@@ -69,14 +69,9 @@ pub(crate) fn schemathesis() -> Result<PathBuf> {
         println!("    {SCHEMATHESIS}: found");
         return Ok(program);
     }
-    println!(
-        "    {SCHEMATHESIS}: installing it with pip under {}",
-        home.display()
-    );
+    println!("    {SCHEMATHESIS}: installing it with pip under {}", home.display());
     if !succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"])) {
-        bail!(
-            "schemathesis needs python3 with venv. On Debian: `apt-get install python3 python3-venv`"
-        );
+        bail!("schemathesis needs python3 with venv. On Debian: `apt-get install python3 python3-venv`");
     }
     shell::run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
     shell::run(Command::new(home.join("bin/pip")).args(["install", "--quiet", SCHEMATHESIS]))?;

@@ -66,11 +66,9 @@ fn run(args: Args) -> Result<()> {
     match args.task {
         Task::Test => test::run(),
         Task::Tidy => tidy::run(),
-        Task::Bench { args } => shell::run(
-            shell::cargo()
-                .args(["run", "--release", "-p", "tally-bench", "--"])
-                .args(args),
-        ),
+        Task::Bench { args } => {
+            shell::run(shell::cargo().args(["run", "--release", "-p", "tally-bench", "--"]).args(args))
+        }
         Task::Codegen => codegen::write_all(),
         Task::Fuzz { seconds } => fuzz::run(seconds),
         Task::Deny => {

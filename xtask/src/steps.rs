@@ -11,18 +11,11 @@ pub(crate) struct Steps {
 
 impl Steps {
     pub(crate) fn new() -> Self {
-        Self {
-            started: Instant::now(),
-            taken: Vec::new(),
-        }
+        Self { started: Instant::now(), taken: Vec::new() }
     }
 
     /// Runs one step. An error names the step, so the last line of a red run says where to look.
-    pub(crate) fn step(
-        &mut self,
-        name: &'static str,
-        work: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn step(&mut self, name: &'static str, work: impl FnOnce() -> Result<()>) -> Result<()> {
         println!("\n==> {name}");
         let begun = Instant::now();
         let outcome = work();
@@ -37,17 +30,8 @@ impl Steps {
 
     /// The one line that a person reads when all went well.
     pub(crate) fn summary(&self) -> String {
-        let parts: Vec<String> = self
-            .taken
-            .iter()
-            .map(|(name, taken)| format!("{name} {}", seconds(*taken)))
-            .collect();
-        format!(
-            "all {} steps passed in {}: {}",
-            parts.len(),
-            seconds(self.started.elapsed()),
-            parts.join(", ")
-        )
+        let parts: Vec<String> = self.taken.iter().map(|(name, taken)| format!("{name} {}", seconds(*taken))).collect();
+        format!("all {} steps passed in {}: {}", parts.len(), seconds(self.started.elapsed()), parts.join(", "))
     }
 }
 

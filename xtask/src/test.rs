@@ -9,27 +9,13 @@ use anyhow::Result;
 pub(crate) fn run() -> Result<()> {
     let mut steps = Steps::new();
     steps.step("tools", install_everything)?;
-    steps.step("format", || {
-        shell::run(cargo().args(["fmt", "--all", "--check"]))
-    })?;
+    steps.step("format", || shell::run(cargo().args(["fmt", "--all", "--check"])))?;
     steps.step("clippy", || {
-        shell::run(cargo().args([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--quiet",
-            "--",
-            "-D",
-            "warnings",
-        ]))
+        shell::run(cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
     })?;
     steps.step("tidy", tidy::run)?;
-    steps.step("tests", || {
-        shell::run(cargo().args(["nextest", "run", "--workspace"]))
-    })?;
-    steps.step("doc tests", || {
-        shell::run(cargo().args(["test", "--workspace", "--doc", "--quiet"]))
-    })?;
+    steps.step("tests", || shell::run(cargo().args(["nextest", "run", "--workspace"])))?;
+    steps.step("doc tests", || shell::run(cargo().args(["test", "--workspace", "--doc", "--quiet"])))?;
     steps.step("contract", contract::run)?;
     println!("\n{}", steps.summary());
     Ok(())

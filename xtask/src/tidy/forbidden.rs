@@ -21,38 +21,23 @@ pub(crate) fn no_ignore(tree: &Tree) -> Result<Vec<Finding>> {
 
 /// Work that is not done yet does not land.
 pub(crate) fn no_unfinished(tree: &Tree) -> Result<Vec<Finding>> {
-    Ok(find(
-        tree.rust(),
-        &["todo!", "unimplemented!", "dbg!"],
-        "finish it, or return a typed error",
-    ))
+    Ok(find(tree.rust(), &["todo!", "unimplemented!", "dbg!"], "finish it, or return a typed error"))
 }
 
 /// `unsafe` needs a reason in the list above.
 pub(crate) fn no_unsafe(tree: &Tree) -> Result<Vec<Finding>> {
-    let advice = "use a safe crate of the field, or add the file with a reason to UNSAFE in xtask/src/tidy/forbidden.rs";
-    Ok(find(
-        tree.rust().filter(|file| !listed(UNSAFE, file)),
-        &["unsafe"],
-        advice,
-    ))
+    let advice =
+        "use a safe crate of the field, or add the file with a reason to UNSAFE in xtask/src/tidy/forbidden.rs";
+    Ok(find(tree.rust().filter(|file| !listed(UNSAFE, file)), &["unsafe"], advice))
 }
 
 /// A sleep in a test is a guess about time: too short it flakes, too long it wastes everyone's day.
 pub(crate) fn no_sleep_in_tests(tree: &Tree) -> Result<Vec<Finding>> {
-    Ok(tree
-        .rust()
-        .filter(|file| !listed(SLEEPS, file))
-        .flat_map(sleeps)
-        .collect())
+    Ok(tree.rust().filter(|file| !listed(SLEEPS, file)).flat_map(sleeps).collect())
 }
 
 fn sleeps(file: &File) -> Vec<Finding> {
-    let tests_begin = if file.is_test_file() {
-        0
-    } else {
-        file.tests_begin().unwrap_or(usize::MAX)
-    };
+    let tests_begin = if file.is_test_file() { 0 } else { file.tests_begin().unwrap_or(usize::MAX) };
     file.code_lines()
         .filter(|(number, line)| *number >= tests_begin && (has_word(line, "sleep(") || has_word(line, "sleep_until(")))
         .map(|(number, _)| {
@@ -73,10 +58,7 @@ fn find<'a>(files: impl Iterator<Item = &'a File>, words: &[&str], advice: &str)
     for file in files {
         for (number, line) in file.code_lines() {
             for word in words.iter().filter(|word| has_word(line, word)) {
-                findings.push(Finding::new(
-                    file.place(number),
-                    format!("`{word}`: {advice}"),
-                ));
+                findings.push(Finding::new(file.place(number), format!("`{word}`: {advice}")));
             }
         }
     }
@@ -88,69 +70,35 @@ mod tests {
     use super::*;
 
     fn tree(path: &str, text: &str) -> Tree {
-        Tree {
-            files: vec![File::new(path, text.into())],
-        }
+        Tree { files: vec![File::new(path, text.into())] }
     }
 
     #[test]
     fn skipped_tests_are_found() {
         for attribute in ["#[ignore]", "#[ignore = \"slow\"]"] {
-            assert_eq!(
-                no_ignore(&tree("a.rs", &format!("#[test]\n{attribute}\nfn a() {{}}")))
-                    .unwrap()
-                    .len(),
-                1
-            );
+            assert_eq!(no_ignore(&tree("a.rs", &format!("#[test]\n{attribute}\nfn a() {{}}"))).unwrap().len(), 1);
         }
     }
 
     #[test]
     fn unfinished_work_is_found() {
         for word in ["todo!()", "unimplemented!()", "dbg!(1)"] {
-            assert_eq!(
-                no_unfinished(&tree("a.rs", word)).unwrap().len(),
-                1,
-                "{word}"
-            );
+            assert_eq!(no_unfinished(&tree("a.rs", word)).unwrap().len(), 1, "{word}");
         }
     }
 
     #[test]
     fn unsafe_is_found_and_the_lint_that_denies_it_is_not() {
-        assert_eq!(
-            no_unsafe(&tree("a.rs", "let x = unsafe { y };"))
-                .unwrap()
-                .len(),
-            1
-        );
-        assert!(
-            no_unsafe(&tree("a.rs", "#![forbid(unsafe_code)]"))
-                .unwrap()
-                .is_empty()
-        );
+        assert_eq!(no_unsafe(&tree("a.rs", "let x = unsafe { y };")).unwrap().len(), 1);
+        assert!(no_unsafe(&tree("a.rs", "#![forbid(unsafe_code)]")).unwrap().is_empty());
     }
 
     #[test]
     fn sleeps_are_found_in_tests_and_left_alone_elsewhere() {
         let line = "tokio::time::sleep(a).await;";
-        assert_eq!(
-            no_sleep_in_tests(&tree("crates/a/tests/a.rs", line))
-                .unwrap()
-                .len(),
-            1
-        );
-        assert!(
-            no_sleep_in_tests(&tree("crates/a/src/a.rs", line))
-                .unwrap()
-                .is_empty()
-        );
+        assert_eq!(no_sleep_in_tests(&tree("crates/a/tests/a.rs", line)).unwrap().len(), 1);
+        assert!(no_sleep_in_tests(&tree("crates/a/src/a.rs", line)).unwrap().is_empty());
         let unit = format!("{line}\n#[cfg(test)]\nmod tests {{\n{line}\n}}");
-        assert_eq!(
-            no_sleep_in_tests(&tree("crates/a/src/a.rs", &unit))
-                .unwrap()
-                .len(),
-            1
-        );
+        assert_eq!(no_sleep_in_tests(&tree("crates/a/src/a.rs", &unit)).unwrap().len(), 1);
     }
 }

@@ -20,15 +20,10 @@ fn compare(path: &str, kept: &str, fresh: &str) -> Option<Finding> {
     let differs = kept.lines().zip(fresh.lines()).position(|(a, b)| a != b);
     let line = match differs {
         Some(index) => index + 1,
-        None if kept.lines().count() != fresh.lines().count() => {
-            kept.lines().count().min(fresh.lines().count()) + 1
-        }
+        None if kept.lines().count() != fresh.lines().count() => kept.lines().count().min(fresh.lines().count()) + 1,
         None => return None,
     };
-    Some(Finding::new(
-        format!("{path}:{line}"),
-        "stale: run `cargo xtask codegen` and commit what it writes",
-    ))
+    Some(Finding::new(format!("{path}:{line}"), "stale: run `cargo xtask codegen` and commit what it writes"))
 }
 
 #[cfg(test)]
@@ -37,14 +32,8 @@ mod tests {
 
     #[test]
     fn a_stale_file_is_found_at_its_first_differing_line() {
-        assert_eq!(
-            compare("docs/a", "x\ny\n", "x\nz\n").unwrap().place,
-            "docs/a:2"
-        );
-        assert_eq!(
-            compare("docs/a", "x\n", "x\ny\n").unwrap().place,
-            "docs/a:2"
-        );
+        assert_eq!(compare("docs/a", "x\ny\n", "x\nz\n").unwrap().place, "docs/a:2");
+        assert_eq!(compare("docs/a", "x\n", "x\ny\n").unwrap().place, "docs/a:2");
         assert!(compare("docs/a", "x\n", "x\n").is_none());
     }
 }

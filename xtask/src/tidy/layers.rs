@@ -29,84 +29,30 @@ const EVERY_ENGINE: &[&str] = &[
 ];
 
 const LAYERS: &[Layer] = &[
-    Layer {
-        name: "tally-core",
-        may_use: &[],
-        may_test_with: &[],
-    },
-    Layer {
-        name: "tally-engine",
-        may_use: &["tally-core"],
-        may_test_with: SUITE,
-    },
-    Layer {
-        name: "tally-conformance",
-        may_use: ENGINE_PARTS,
-        may_test_with: &[],
-    },
-    Layer {
-        name: "tally-embedded",
-        may_use: ENGINE_PARTS,
-        may_test_with: SUITE,
-    },
-    Layer {
-        name: "tally-postgres",
-        may_use: ENGINE_PARTS,
-        may_test_with: SUITE,
-    },
-    Layer {
-        name: "tally-redis",
-        may_use: ENGINE_PARTS,
-        may_test_with: SUITE,
-    },
-    Layer {
-        name: "tally-firestore",
-        may_use: ENGINE_PARTS,
-        may_test_with: SUITE,
-    },
+    Layer { name: "tally-core", may_use: &[], may_test_with: &[] },
+    Layer { name: "tally-engine", may_use: &["tally-core"], may_test_with: SUITE },
+    Layer { name: "tally-conformance", may_use: ENGINE_PARTS, may_test_with: &[] },
+    Layer { name: "tally-embedded", may_use: ENGINE_PARTS, may_test_with: SUITE },
+    Layer { name: "tally-postgres", may_use: ENGINE_PARTS, may_test_with: SUITE },
+    Layer { name: "tally-redis", may_use: ENGINE_PARTS, may_test_with: SUITE },
+    Layer { name: "tally-firestore", may_use: ENGINE_PARTS, may_test_with: SUITE },
     // The one engine made of two others.
     Layer {
         name: "tally-hybrid",
-        may_use: &[
-            "tally-core",
-            "tally-engine",
-            "tally-postgres",
-            "tally-redis",
-        ],
+        may_use: &["tally-core", "tally-engine", "tally-postgres", "tally-redis"],
         may_test_with: SUITE,
     },
-    Layer {
-        name: "tally-notify",
-        may_use: &["tally-core"],
-        may_test_with: &[],
-    },
-    Layer {
-        name: "tally",
-        may_use: EVERY_ENGINE,
-        may_test_with: SUITE,
-    },
-    Layer {
-        name: "tally-server",
-        may_use: &["tally"],
-        may_test_with: SUITE,
-    },
-    Layer {
-        name: "tally-bench",
-        may_use: &["tally"],
-        may_test_with: &[],
-    },
+    Layer { name: "tally-notify", may_use: &["tally-core"], may_test_with: &[] },
+    Layer { name: "tally", may_use: EVERY_ENGINE, may_test_with: SUITE },
+    Layer { name: "tally-server", may_use: &["tally"], may_test_with: SUITE },
+    Layer { name: "tally-bench", may_use: &["tally"], may_test_with: &[] },
     // Starts everything, knows nothing.
-    Layer {
-        name: "xtask",
-        may_use: &[],
-        may_test_with: &[],
-    },
+    Layer { name: "xtask", may_use: &[], may_test_with: &[] },
 ];
 
 /// Crates that bring a clock, randomness, I/O or async, and so have no place under the rules.
 const NOT_IN_CORE: &[&str] = &[
     "async-trait",
-    "chrono",
     "fastrand",
     "fjall",
     "futures-util",
@@ -120,16 +66,9 @@ const NOT_IN_CORE: &[&str] = &[
     "tracing",
 ];
 
-/// The domain never sees HTTP: these belong to the server and to clients of other services.
-const HTTP: &[&str] = &[
-    "axum",
-    "http",
-    "hyper",
-    "reqwest",
-    "tower",
-    "tower-http",
-    "utoipa",
-];
+/// The domain never sees HTTP: these belong to the server and to clients of other services. (`utoipa` is
+/// not among them: it lets a type describe itself, and brings no HTTP.)
+const HTTP: &[&str] = &["axum", "http", "hyper", "reqwest", "tower", "tower-http"];
 const WITHOUT_HTTP: &[&str] = &[
     "tally-core",
     "tally-engine",
@@ -144,11 +83,7 @@ const WITHOUT_HTTP: &[&str] = &[
 /// Looks at every `Cargo.toml`.
 pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for file in tree
-        .files
-        .iter()
-        .filter(|file| file.path.ends_with("/Cargo.toml"))
-    {
+    for file in tree.files.iter().filter(|file| file.path.ends_with("/Cargo.toml")) {
         // Fuzz targets are a workspace of their own and may reach for anything.
         if !file.path.starts_with("fuzz/") {
             findings.extend(check_manifest(&file.path, &file.text));
@@ -192,7 +127,10 @@ fn check_manifest(path: &str, text: &str) -> Vec<Finding> {
         if !in_tests && WITHOUT_HTTP.contains(&layer.name) && HTTP.contains(&dependency.as_str()) {
             findings.push(Finding::new(
                 path,
-                format!("`{}` may not know HTTP (`{dependency}`): speak Command and Query here, HTTP in the server", layer.name),
+                format!(
+                    "`{}` may not know HTTP (`{dependency}`): speak Command and Query here, HTTP in the server",
+                    layer.name
+                ),
             ));
         }
     }
@@ -211,11 +149,7 @@ impl Manifest {
         let mut section = String::new();
         let mut name = String::new();
         let mut dependencies = Vec::new();
-        for line in text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.starts_with('#'))
-        {
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
             if let Some(header) = line.strip_prefix('[') {
                 section = header.trim_end_matches(']').to_owned();
                 // `[dependencies.tokio]` is a section for one crate.
@@ -243,21 +177,13 @@ mod tests {
     use super::*;
 
     fn check_text(text: &str) -> Vec<String> {
-        check_manifest("Cargo.toml", text)
-            .into_iter()
-            .map(|finding| finding.advice)
-            .collect()
+        check_manifest("Cargo.toml", text).into_iter().map(|finding| finding.advice).collect()
     }
 
     #[test]
     fn an_arrow_upwards_is_found() {
-        let found = check_text(
-            "[package]\nname = \"tally-engine\"\n[dependencies]\ntally.workspace = true\n",
-        );
-        assert!(
-            found[0].contains("`tally-engine` may not depend on `tally`"),
-            "{found:?}"
-        );
+        let found = check_text("[package]\nname = \"tally-engine\"\n[dependencies]\ntally.workspace = true\n");
+        assert!(found[0].contains("`tally-engine` may not depend on `tally`"), "{found:?}");
     }
 
     #[test]
@@ -269,19 +195,14 @@ mod tests {
 
     #[test]
     fn core_stays_pure_and_the_domain_knows_no_http() {
-        let found =
-            check_text("[package]\nname = \"tally-core\"\n[dependencies.tokio]\nversion = \"1\"\n");
+        let found = check_text("[package]\nname = \"tally-core\"\n[dependencies.tokio]\nversion = \"1\"\n");
         assert!(found[0].contains("core may not use `tokio`"), "{found:?}");
-        let found = check_text(
-            "[package]\nname = \"tally\"\n[dependencies]\naxum = { workspace = true }\n",
-        );
+        let found = check_text("[package]\nname = \"tally\"\n[dependencies]\naxum = { workspace = true }\n");
         assert!(found[0].contains("may not know HTTP"), "{found:?}");
     }
 
     #[test]
     fn a_new_crate_needs_a_place() {
-        assert!(
-            check_text("[package]\nname = \"tally-extra\"\n")[0].contains("no place in the layers")
-        );
+        assert!(check_text("[package]\nname = \"tally-extra\"\n")[0].contains("no place in the layers"));
     }
 }

@@ -28,18 +28,11 @@ pub(crate) struct Finding {
 
 impl Finding {
     fn new(place: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            advice: advice.into(),
-            fatal: true,
-        }
+        Self { place: place.into(), advice: advice.into(), fatal: true }
     }
 
     fn warning(place: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self {
-            fatal: false,
-            ..Self::new(place, advice)
-        }
+        Self { fatal: false, ..Self::new(place, advice) }
     }
 }
 
@@ -75,10 +68,6 @@ pub(crate) fn run() -> Result<()> {
     if broken > 0 {
         bail!("tidy found {broken} thing(s) to put right; each line above says how");
     }
-    println!(
-        "    {} rules over {} files, {warnings} warning(s)",
-        RULES.len(),
-        tree.files.len()
-    );
+    println!("    {} rules over {} files, {warnings} warning(s)", RULES.len(), tree.files.len());
     Ok(())
 }

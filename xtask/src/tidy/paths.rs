@@ -5,11 +5,7 @@ use super::source::{File, Tree};
 use anyhow::Result;
 
 /// Spelled in two parts, so that this file does not find itself.
-const MACHINE_PATHS: &[&str] = &[
-    concat!("/", "work/"),
-    concat!("/", "root/"),
-    concat!("/", "home/"),
-];
+const MACHINE_PATHS: &[&str] = &[concat!("/", "work/"), concat!("/", "root/"), concat!("/", "home/")];
 
 /// Looks at every text file.
 pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>> {

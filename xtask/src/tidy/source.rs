@@ -25,15 +25,7 @@ impl Tree {
         let list = shell::output(
             Command::new("git")
                 // A clone made by another user is still ours to read.
-                .args([
-                    "-c",
-                    "safe.directory=*",
-                    "ls-files",
-                    "-z",
-                    "--cached",
-                    "--others",
-                    "--exclude-standard",
-                ]),
+                .args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]),
         )
         .context("tidy lists files with git, and needs to run inside the repository")?;
         let mut files = Vec::new();
@@ -54,41 +46,26 @@ impl Tree {
 
 impl File {
     pub(crate) fn new(path: &str, text: String) -> Self {
-        let code = if path.ends_with(".rs") {
-            code_only(&text)
-        } else {
-            String::new()
-        };
-        Self {
-            path: path.to_owned(),
-            text,
-            code,
-        }
+        let code = if path.ends_with(".rs") { code_only(&text) } else { String::new() };
+        Self { path: path.to_owned(), text, code }
     }
 
     /// Lines of code with their number from 1.
     pub(crate) fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.code
-            .lines()
-            .enumerate()
-            .map(|(index, line)| (index + 1, line))
+        self.code.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
     /// The number of the line where the unit tests begin, if the file has them at its end.
     pub(crate) fn tests_begin(&self) -> Option<usize> {
         let lines: Vec<&str> = self.code.lines().map(str::trim).collect();
-        let at = lines
-            .windows(2)
-            .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod "))?;
+        let at = lines.windows(2).position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod "))?;
         // `mod tests;` names another file and begins nothing here.
         (!lines[at + 1].ends_with(';')).then_some(at + 1)
     }
 
     /// A file that is nothing but tests.
     pub(crate) fn is_test_file(&self) -> bool {
-        self.path.contains("/tests/")
-            || self.path.starts_with("tests/")
-            || self.path.ends_with("/tests.rs")
+        self.path.contains("/tests/") || self.path.starts_with("tests/") || self.path.ends_with("/tests.rs")
     }
 
     /// `path:line`.
@@ -128,11 +105,7 @@ fn code_only(text: &str) -> String {
             out.push(chars[at]);
             at += 1;
         } else {
-            out.extend(
-                chars[at..end]
-                    .iter()
-                    .map(|&c| if c == '\n' { '\n' } else { ' ' }),
-            );
+            out.extend(chars[at..end].iter().map(|&c| if c == '\n' { '\n' } else { ' ' }));
             at = end;
         }
     }
@@ -140,10 +113,7 @@ fn code_only(text: &str) -> String {
 }
 
 fn line_end(chars: &[char], at: usize) -> usize {
-    chars[at..]
-        .iter()
-        .position(|&c| c == '\n')
-        .map_or(chars.len(), |length| at + length)
+    chars[at..].iter().position(|&c| c == '\n').map_or(chars.len(), |length| at + length)
 }
 
 /// Rust's block comments nest.
@@ -187,9 +157,7 @@ fn raw_string_end(chars: &[char], at: usize) -> Option<usize> {
     }
     let mut here = open + 1;
     while here < chars.len() {
-        if chars[here] == '"'
-            && chars[here + 1..].iter().take_while(|&&c| c == '#').count() >= hashes
-        {
+        if chars[here] == '"' && chars[here + 1..].iter().take_while(|&&c| c == '#').count() >= hashes {
             return Some(here + 1 + hashes);
         }
         here += 1;
@@ -234,9 +202,6 @@ mod tests {
     fn unit_tests_at_the_end_are_found() {
         let file = File::new("a.rs", "fn a() {}\n#[cfg(test)]\nmod tests {\n}\n".into());
         assert_eq!(file.tests_begin(), Some(2));
-        assert_eq!(
-            File::new("a.rs", "#[cfg(test)]\nmod tests;\n".into()).tests_begin(),
-            None
-        );
+        assert_eq!(File::new("a.rs", "#[cfg(test)]\nmod tests;\n".into()).tests_begin(), None);
     }
 }

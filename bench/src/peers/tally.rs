@@ -72,7 +72,21 @@ impl Tally {
         };
         // Four at once: while one batch is synced, the next is decided.
         tokio::try_join!(load_some(), load_some(), load_some(), load_some())?;
+        self.settle().await;
         Ok(())
+    }
+
+    /// Waits until the files stop changing, as PostgreSQL gets its VACUUM and CHECKPOINT after a load.
+    async fn settle(&self) {
+        let mut before = 0;
+        for _ in 0..20 {
+            let now = self.disk_bytes();
+            if now == before {
+                return;
+            }
+            before = now;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
     }
 
     /// One like per request.

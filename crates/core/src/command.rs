@@ -10,9 +10,10 @@ use crate::meta::Meta;
 use crate::rows::{ApiKey, EdgeKey, Job, JobId, ReplayKey, TotalKey};
 use crate::time::Timestamp;
 
-/// A change that is asked for. The first three are what a client may put in a batch.
+/// A change that is asked for. The first three are what a client may put in a batch, each written
+/// with its `op`; see [`Written`].
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(try_from = "Written")]
 pub enum Command {
     /// Makes sure that an edge is there.
     Relate {
@@ -23,10 +24,8 @@ pub enum Command {
         /// Who acts.
         subject: SubjectId,
         /// Which kind, where the relation has `one_of`.
-        #[serde(default)]
         kind: Option<Name>,
         /// What to attach.
-        #[serde(default)]
         meta: Option<Meta>,
     },
     /// Makes sure that an edge is not there.
@@ -47,14 +46,11 @@ pub enum Command {
         /// Who acts.
         subject: SubjectId,
         /// Which kind, if it is made.
-        #[serde(default)]
         kind: Option<Name>,
         /// What to attach, if it is made.
-        #[serde(default)]
         meta: Option<Meta>,
     },
     /// Several commands as one: all or none, or each on its own.
-    #[serde(skip)]
     Batch {
         /// All or none.
         atomic: bool,
@@ -62,7 +58,6 @@ pub enum Command {
         commands: Vec<Command>,
     },
     /// Registers an object, or changes what it was registered with.
-    #[serde(skip)]
     PutObject {
         /// The object.
         object: ObjectId,
@@ -72,31 +67,26 @@ pub enum Command {
         attributes: Meta,
     },
     /// Removes an object, and begins to remove its edges.
-    #[serde(skip)]
     DeleteObject {
         /// The object.
         object: ObjectId,
     },
     /// Begins to remove every edge of a subject.
-    #[serde(skip)]
     Forget {
         /// The subject.
         subject: SubjectId,
     },
     /// Begins to hide every edge of a subject, and refuses new ones.
-    #[serde(skip)]
     Suspend {
         /// The subject.
         subject: SubjectId,
     },
     /// Begins to show them again.
-    #[serde(skip)]
     Restore {
         /// The subject.
         subject: SubjectId,
     },
     /// One step of a job: these edges, or, when there are none left, its end.
-    #[serde(skip)]
     Sweep {
         /// The job.
         job: JobId,
@@ -104,7 +94,6 @@ pub enum Command {
         edges: Vec<EdgeKey>,
     },
     /// Adds what a recount found missing from a total.
-    #[serde(skip)]
     Repair {
         /// The total.
         total: TotalKey,
@@ -112,7 +101,6 @@ pub enum Command {
         by: i64,
     },
     /// Stores an API key.
-    #[serde(skip)]
     PutApiKey {
         /// Its public part.
         id: String,
@@ -120,17 +108,57 @@ pub enum Command {
         key: ApiKey,
     },
     /// Ends an API key.
-    #[serde(skip)]
     RevokeApiKey {
         /// Its public part.
         id: String,
     },
     /// Drops remembered answers that have expired.
-    #[serde(skip)]
     Expire {
         /// Which; those that are still needed are kept.
         replays: Vec<ReplayKey>,
     },
+}
+
+/// A command as a client writes it in a batch: one flat form for all, which reads faster than a
+/// tagged enum and names the field that is missing.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Written {
+    /// `relate`, `unrelate` or `toggle`.
+    op: String,
+    /// The relation.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    relation: Name,
+    /// What is acted on.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    object: ObjectId,
+    /// Who acts.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    subject: SubjectId,
+    /// Which kind, where the relation has `one_of`.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    kind: Option<Name>,
+    /// What to attach.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    meta: Option<Meta>,
+}
+
+impl TryFrom<Written> for Command {
+    type Error = Refusal;
+
+    fn try_from(written: Written) -> Result<Self, Refusal> {
+        let Written { op, relation, object, subject, kind, meta } = written;
+        match op.as_str() {
+            "relate" => Ok(Self::Relate { relation, object, subject, kind, meta }),
+            "toggle" => Ok(Self::Toggle { relation, object, subject, kind, meta }),
+            "unrelate" if kind.is_none() && meta.is_none() => Ok(Self::Unrelate { relation, object, subject }),
+            "unrelate" => Err(Refusal::bad_request("unrelate takes neither kind nor meta")),
+            _ => Err(Refusal::bad_request("op is one of relate, unrelate, toggle")),
+        }
+    }
 }
 
 impl Command {

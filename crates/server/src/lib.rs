@@ -1,5 +1,9 @@
-//! The Tally server: settings, authentication, HTTP, and the `tally` command.
+//! The server: settings, who may do what, the HTTP surface, and what runs them.
 
+pub mod app;
 pub mod auth;
 pub mod config;
+pub mod http;
+pub mod metrics;
+pub mod serve;
 pub mod tls;

@@ -1,0 +1,205 @@
+//! What an operator does: verify, back up, manage keys.
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use tally::VerifyReport;
+use tally::core::Query;
+use tally::core::command::{Call as Asked, Command};
+use tally::core::query::ApiKeysAnswer;
+use tally::core::rows::Role;
+use tokio::sync::mpsc;
+use utoipa::ToSchema;
+
+use super::{Outcome, ask};
+use crate::app::App;
+use crate::auth::keys::NewKey;
+use crate::auth::policy::Call;
+use crate::http::problem::Problem;
+use crate::http::reply;
+use crate::http::request::{Caller, Json, Segments};
+
+/// How to verify.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyBody {
+    /// Mend what does not add up.
+    #[serde(default)]
+    repair: bool,
+}
+
+/// Recount everything
+///
+/// Answers with a report. With `Accept: application/x-ndjson` it tells its progress meanwhile, a line
+/// `{"rows": n}` at a time, and ends with a line `{"report": …}`.
+#[utoipa::path(
+    post, path = "/v1/verify", tag = "Running",
+    request_body(content = Option<VerifyBody>),
+    responses((status = 200, description = "What was found", body = VerifyReport), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn verify(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    Json(body): Json<VerifyBody>,
+) -> Outcome {
+    caller.may(Call::Verify, None, None)?;
+    let wants_lines = headers.get(header::ACCEPT).is_some_and(|accept| accept.as_bytes() == b"application/x-ndjson");
+    if !wants_lines {
+        let report = app.tally.verify(body.repair, |_| {}).await?;
+        return Ok(reply::json(StatusCode::OK, &report));
+    }
+    Ok(verify_in_lines(app, body.repair))
+}
+
+fn verify_in_lines(app: App, repair: bool) -> Response {
+    // A client that does not read misses some progress, and does not hold the work up.
+    let (lines, receiver) = mpsc::channel::<serde_json::Value>(16);
+    tokio::spawn(async move {
+        let progress = lines.clone();
+        let told = move |rows| drop(progress.try_send(serde_json::json!({"rows": rows})));
+        let last = match app.tally.verify(repair, told).await {
+            Ok(report) => serde_json::json!({"report": report}),
+            Err(error) => serde_json::json!({"problem": Problem::from(error)}),
+        };
+        // The client may have gone; the work is done all the same.
+        let _ = lines.send(last).await;
+    });
+    let lines = stream::unfold(receiver, async |mut receiver| {
+        let line = receiver.recv().await?;
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from(format!("{line}\n"))), receiver))
+    });
+    let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    ([kind], Body::from_stream(lines)).into_response()
+}
+
+/// What to call a backup.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackupBody {
+    /// A folder name of letters, digits, `.`, `_` and `-`; the time, when left out.
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// A backup that was made.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BackupAnswer {
+    /// Where it is, on the server.
+    path: String,
+    /// Rows in it.
+    rows: u64,
+    /// Its size.
+    bytes: u64,
+}
+
+/// Back the store up while it is in use
+///
+/// Writes a folder below the configured backup folder of the server. It is itself a store.
+#[utoipa::path(
+    post, path = "/v1/backup", tag = "Running",
+    request_body(content = Option<BackupBody>),
+    responses((status = 200, description = "Where it is", body = BackupAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<BackupBody>) -> Outcome {
+    caller.may(Call::Backup, None, None)?;
+    let name = body.name.unwrap_or_else(|| app.tally.now().to_string().replace(':', "-"));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if name.is_empty() || name.len() > 128 || name.starts_with('.') || !name.bytes().all(is_plain) {
+        return Err(Problem::bad_request("name has letters, digits, `.`, `_` and `-`, and does not begin with a dot"));
+    }
+    let target = app.settings.backup_folder.join(name);
+    let (engine, path) = (app.tally.engine().clone(), target.clone());
+    let copying =
+        tokio::task::spawn_blocking(move || engine.embedded().map(|engine| engine.store().backup(&path, |_, _| {})));
+    match copying.await {
+        Ok(Some(Ok(report))) => {
+            let path = target.display().to_string();
+            Ok(reply::json(StatusCode::OK, &BackupAnswer { path, rows: report.rows, bytes: report.bytes }))
+        }
+        Ok(Some(Err(error))) => Err(Problem::new("conflict", error.to_string())),
+        Ok(None) => Err(Problem::new("conflict", "this store is backed up with its own tools")),
+        Err(error) => {
+            tracing::error!(%error, "a backup stopped");
+            Err(Problem::internal())
+        }
+    }
+}
+
+/// What a new key may do.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KeyBody {
+    /// What people call it.
+    #[serde(default)]
+    name: String,
+    /// `read`, `service` or `admin`.
+    #[schema(value_type = String)]
+    role: Role,
+}
+
+impl Default for KeyBody {
+    fn default() -> Self {
+        Self { name: String::new(), role: Role::Service }
+    }
+}
+
+/// A new key, with its secret: shown this once.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NewKeyAnswer {
+    /// Its public part.
+    id: String,
+    /// The key itself. It is stored hashed and cannot be shown again.
+    key: String,
+    /// What it may do.
+    #[schema(value_type = String)]
+    role: Role,
+    /// What people call it.
+    name: String,
+}
+
+/// Make an API key
+#[utoipa::path(
+    post, path = "/v1/keys", tag = "Running",
+    request_body(content = Option<KeyBody>),
+    responses((status = 201, description = "The key, shown once", body = NewKeyAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json<KeyBody>) -> Outcome {
+    caller.may(Call::ManageKeys, None, None)?;
+    let made = NewKey::generate(body.role, &body.name, app.tally.now()).map_err(|error| {
+        tracing::error!(%error, "a key could not be made");
+        Problem::internal()
+    })?;
+    let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
+    app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?.reply?;
+    app.auth.keys.put(&made.id, &made.stored);
+    let answer = NewKeyAnswer { id: made.id, key: made.token, role: body.role, name: body.name };
+    Ok(reply::json(StatusCode::CREATED, &answer))
+}
+
+/// List API keys, without their secrets
+#[utoipa::path(
+    get, path = "/v1/keys", tag = "Running",
+    responses((status = 200, description = "The keys", body = ApiKeysAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn list_keys(State(app): State<App>, caller: Caller) -> Outcome {
+    caller.may(Call::ManageKeys, None, None)?;
+    Ok(reply::json(StatusCode::OK, &ask(&app, &caller, Query::ApiKeys).await?))
+}
+
+/// Revoke an API key
+#[utoipa::path(
+    delete, path = "/v1/keys/{id}", tag = "Running",
+    params(("id" = String, Path, description = "Its public part")),
+    responses((status = 200, description = "Whether it was in use", body = Object), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn revoke_key(State(app): State<App>, caller: Caller, Segments(id): Segments<String>) -> Outcome {
+    caller.may(Call::ManageKeys, None, None)?;
+    let command = Command::RevokeApiKey { id: id.clone() };
+    let decided = app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?;
+    app.auth.keys.remove(&id);
+    reply::decided(StatusCode::OK, decided)
+}

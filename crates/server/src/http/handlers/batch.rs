@@ -1,0 +1,188 @@
+//! Many commands in one request.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tally::core::command::{Call as Asked, Command, Cost, Decided, Once, Reply, Written};
+use tally::core::limits::ATOMIC_COMMANDS_MAX;
+use tally::core::rows::ReplayKey;
+use tally::core::{Auth, Refusal};
+use utoipa::ToSchema;
+
+use super::Outcome;
+use crate::app::App;
+use crate::auth::policy::Call;
+use crate::http::problem::Problem;
+use crate::http::reply::{self, BatchItem};
+use crate::http::request::{Caller, parse, read_body};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sent<'a> {
+    #[serde(default = "yes")]
+    atomic: bool,
+    #[serde(borrow)]
+    commands: Vec<&'a RawValue>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A batch.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "describes the body, which is read by hand")]
+pub struct BatchBody {
+    /// All or none (at most 500 commands), or each on its own (at most 10,000).
+    #[schema(default = true)]
+    atomic: Option<bool>,
+    /// The commands, in order.
+    commands: Vec<Written>,
+}
+
+/// The answer to a batch.
+#[derive(Serialize, ToSchema)]
+pub struct BatchAnswer {
+    /// One for each command, in order: its reply or its problem.
+    results: Vec<BatchItem>,
+}
+
+/// Do many commands in one request
+///
+/// With `atomic` all take effect or none; a refused one refuses all, with its index. Otherwise each stands on its own.
+#[utoipa::path(
+    post, path = "/v1/batch", tag = "Batches",
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters")),
+    request_body(content = BatchBody),
+    responses((status = 200, description = "What became of each", body = BatchAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> Outcome {
+    caller.signed_in()?;
+    let headers = request.headers().clone();
+    let limits = &app.settings.limits;
+    let bytes = read_body(request, limits.batch_bytes_max).await?;
+    let sent: Sent<'_> = parse(&bytes)?;
+    let commands_max = if sent.atomic { ATOMIC_COMMANDS_MAX } else { limits.batch_commands_max };
+    if sent.commands.len() > commands_max {
+        let kind = if sent.atomic { "an atomic batch" } else { "a batch" };
+        return Err(Problem::new("too_large", format!("{kind} has at most {commands_max} commands")));
+    }
+    let once = match headers.contains_key("idempotency-key") {
+        true => caller.once(&headers, "/v1/batch", &parse(&bytes)?)?,
+        false => None,
+    };
+    let commands: Vec<Result<Command, Refusal>> = sent.commands.iter().map(|raw| read(raw, &caller)).collect();
+    if sent.atomic {
+        atomic(&app, caller.facts(), commands, once).await
+    } else {
+        each(&app, caller.facts(), commands, once).await
+    }
+}
+
+/// One command, allowed to the caller.
+fn read(raw: &RawValue, caller: &Caller) -> Result<Command, Refusal> {
+    let command: Command = serde_json::from_str(raw.get())
+        .map_err(|error| Refusal::bad_request(format!("the command is wrong: {error}")))?;
+    if let Command::Relate { subject, .. } | Command::Unrelate { subject, .. } | Command::Toggle { subject, .. } =
+        &command
+        && let Err(denied) = caller.may(Call::Batch, Some(subject), None)
+    {
+        return Err(Refusal::Forbidden(denied.detail.into()));
+    }
+    Ok(command)
+}
+
+async fn atomic(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, once: Option<Once>) -> Outcome {
+    let indexed = commands
+        .into_iter()
+        .enumerate()
+        .map(|(index, command)| command.map_err(|cause| Refusal::BatchRefused { index, cause: Box::new(cause) }));
+    let commands = indexed.collect::<Result<Vec<_>, _>>()?;
+    let asked = Asked { auth, command: Command::Batch { atomic: true, commands }, once };
+    let decided = app.tally.apply(asked).await?;
+    match decided.reply {
+        Ok(Reply::Batch(replies)) => Ok(answer(items(replies), decided.cost, decided.replayed)),
+        _ => reply::decided(StatusCode::OK, decided),
+    }
+}
+
+/// Each on its own, but in shared commits: chunks go to the queue in order, so order is kept.
+async fn each(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, once: Option<Once>) -> Outcome {
+    let mut results: Vec<Option<BatchItem>> = Vec::with_capacity(commands.len());
+    let mut good: Vec<(usize, Command)> = Vec::with_capacity(commands.len());
+    for (index, command) in commands.into_iter().enumerate() {
+        match command {
+            Ok(command) => {
+                good.push((index, command));
+                results.push(None);
+            }
+            Err(refusal) => results.push(Some(BatchItem::Problem(refusal.into()))),
+        }
+    }
+    let mut places = Vec::new();
+    let mut chunks = Vec::new();
+    while !good.is_empty() {
+        let rest = good.split_off(good.len().min(ATOMIC_COMMANDS_MAX));
+        let (indices, commands): (Vec<usize>, Vec<Command>) = good.into_iter().unzip();
+        let once = once.as_ref().map(|once| chunk_once(once, chunks.len()));
+        let command = Command::Batch { atomic: false, commands };
+        chunks.push(app.tally.apply(Asked { auth: auth.clone(), command, once }));
+        places.push(indices);
+        good = rest;
+    }
+    let (mut cost, mut replayed) = (Cost::default(), once.is_some() && !places.is_empty());
+    for (indices, outcome) in places.into_iter().zip(join_all(chunks).await) {
+        let items = chunk_items(outcome, indices.len(), &mut cost, &mut replayed)?;
+        for (index, item) in indices.into_iter().zip(items) {
+            results[index] = Some(item);
+        }
+    }
+    Ok(answer(results.into_iter().flatten().collect(), cost, replayed))
+}
+
+/// What became of a chunk. A reused idempotency key is about the whole request.
+fn chunk_items(
+    outcome: Result<Decided, tally::Error>,
+    commands: usize,
+    cost: &mut Cost,
+    replayed: &mut bool,
+) -> Result<Vec<BatchItem>, Problem> {
+    let decided = match outcome {
+        Ok(decided) => decided,
+        Err(error) => {
+            *replayed = false;
+            let problem = Problem::from(error);
+            return Ok((0..commands).map(|_| BatchItem::Problem(problem.clone())).collect());
+        }
+    };
+    cost.reads += decided.cost.reads;
+    cost.writes += decided.cost.writes;
+    *replayed &= decided.replayed;
+    match decided.reply? {
+        Reply::Batch(replies) => Ok(items(replies)),
+        other => unreachable!("a batch answers with a batch, not {other:?}"),
+    }
+}
+
+/// Each chunk commits on its own, so each remembers its own answer.
+fn chunk_once(once: &Once, chunk: usize) -> Once {
+    let caller = format!("{chunk}#{}", once.key.caller);
+    Once { key: ReplayKey { caller, key: once.key.key.clone() }, fields: Arc::clone(&once.fields) }
+}
+
+fn items(replies: Vec<Result<Reply, Refusal>>) -> Vec<BatchItem> {
+    let item = |reply: Result<Reply, Refusal>| match reply {
+        Ok(reply) => BatchItem::Reply(reply),
+        Err(refusal) => BatchItem::Problem(refusal.into()),
+    };
+    replies.into_iter().map(item).collect()
+}
+
+fn answer(results: Vec<BatchItem>, cost: Cost, replayed: bool) -> Response {
+    reply::with_headers(reply::json(StatusCode::OK, &BatchAnswer { results }), cost, replayed)
+}

@@ -1,0 +1,56 @@
+//! One call renders a feed.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use tally::core::query::FeedAnswer;
+use tally::core::{Name, ObjectId, Query, SubjectId};
+use utoipa::ToSchema;
+
+use super::{Outcome, ask};
+use crate::app::App;
+use crate::auth::policy::Call;
+use crate::http::problem::Problem;
+use crate::http::reply;
+use crate::http::request::{Caller, Json};
+
+/// What to read.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeedBody {
+    /// Whose edges to look for; a user's token stands for itself.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    viewer: Option<SubjectId>,
+    /// The objects, answered in this order.
+    #[schema(value_type = Vec<String>, max_items = 200)]
+    objects: Vec<ObjectId>,
+    /// The relations.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>, max_items = 16)]
+    relations: Vec<Name>,
+    /// Counters to read too. None are declared yet.
+    #[serde(default)]
+    counters: Vec<String>,
+}
+
+/// Counts of many objects, and whether the viewer is in each
+#[utoipa::path(
+    post, path = "/v1/read", tag = "Relations",
+    request_body(content = FeedBody),
+    responses((status = 200, description = "One item per object, in order", body = FeedAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn read(State(app): State<App>, caller: Caller, Json(body): Json<FeedBody>) -> Outcome {
+    caller.signed_in()?;
+    let FeedBody { viewer, objects, relations, counters } = body;
+    if let Some(counter) = counters.first() {
+        return Err(Problem::new("not_found", format!("there is no counter `{counter}`")));
+    }
+    let viewer = viewer.or_else(|| caller.own_subject().cloned());
+    for relation in &relations {
+        let policy = app.tally.catalog().relation(relation).map_err(Problem::from)?.read;
+        caller.may(Call::ReadFeed, viewer.as_ref(), Some(policy))?;
+    }
+    let answer = ask(&app, &caller, Query::Feed { viewer, objects, relations }).await?;
+    Ok(reply::json(StatusCode::OK, &answer))
+}

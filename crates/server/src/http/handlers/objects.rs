@@ -1,0 +1,71 @@
+//! The registry of objects.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use tally::core::command::{Call as Asked, Command, JobReply, ObjectReply};
+use tally::core::meta::Meta;
+use tally::core::{ObjectId, Query};
+use utoipa::ToSchema;
+
+use super::{Outcome, ask};
+use crate::app::App;
+use crate::auth::policy::Call;
+use crate::http::reply;
+use crate::http::request::{Caller, Json, Segments};
+
+/// What an object is registered with.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectBody {
+    /// Free text, such as `published`.
+    #[serde(default)]
+    status: Option<String>,
+    /// Free-form attributes; `owner` is what `allow_self` looks at.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    attributes: Meta,
+}
+
+/// Register an object, or change what it is registered with
+#[utoipa::path(
+    put, path = "/v1/objects/{object}", tag = "Objects",
+    params(("object" = String, Path, description = "`type:id`")),
+    request_body(content = Option<ObjectBody>),
+    responses((status = 200, description = "The object as it is now", body = ObjectReply), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn put(
+    State(app): State<App>,
+    caller: Caller,
+    Segments(object): Segments<String>,
+    Json(body): Json<ObjectBody>,
+) -> Outcome {
+    caller.may(Call::PutObject, None, None)?;
+    let object = ObjectId::new(&object)?;
+    let command = Command::PutObject { object, status: body.status, attributes: body.attributes };
+    reply::decided(StatusCode::OK, app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?)
+}
+
+/// What is an object registered with?
+#[utoipa::path(
+    get, path = "/v1/objects/{object}", tag = "Objects",
+    params(("object" = String, Path, description = "`type:id`")),
+    responses((status = 200, description = "The object", body = ObjectReply), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn get(State(app): State<App>, caller: Caller, Segments(object): Segments<String>) -> Outcome {
+    caller.may(Call::GetObject, None, None)?;
+    let query = Query::Object(ObjectId::new(&object)?);
+    Ok(reply::json(StatusCode::OK, &ask(&app, &caller, query).await?))
+}
+
+/// Remove an object with its edges and counts
+#[utoipa::path(
+    delete, path = "/v1/objects/{object}", tag = "Objects",
+    params(("object" = String, Path, description = "`type:id`")),
+    responses((status = 202, description = "The job that removes its edges", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn delete(State(app): State<App>, caller: Caller, Segments(object): Segments<String>) -> Outcome {
+    caller.may(Call::DeleteObject, None, None)?;
+    let command = Command::DeleteObject { object: ObjectId::new(&object)? };
+    reply::decided(StatusCode::ACCEPTED, app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?)
+}

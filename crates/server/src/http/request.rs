@@ -1,0 +1,189 @@
+//! What handlers take from a request: who calls, path segments, bodies, idempotency keys. Each is
+//! refused with a problem document, never with a library's own words.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tally::core::catalog::ReadPolicy;
+use tally::core::command::Once;
+use tally::core::hash::fingerprint;
+use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
+use tally::core::rows::ReplayKey;
+use tally::core::{Auth, SubjectId};
+
+use super::problem::Problem;
+use crate::app::App;
+use crate::auth::Principal;
+use crate::auth::policy::{Call, authorize};
+
+/// Who calls.
+pub struct Caller {
+    principal: Option<Principal>,
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let header = parts.headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
+        let principal = app.auth.authenticate(header).await?;
+        Ok(Self { principal })
+    }
+}
+
+impl Caller {
+    /// Passes, or refuses by the table of who may do what.
+    pub fn may(&self, call: Call, target: Option<&SubjectId>, read: Option<ReadPolicy>) -> Result<(), Problem> {
+        Ok(authorize(self.principal.as_ref(), call, target.map(SubjectId::as_str), read)?)
+    }
+
+    /// Refuses whoever has not said who they are, before anything else is looked at.
+    pub fn signed_in(&self) -> Result<(), Problem> {
+        match self.principal {
+            Some(_) => Ok(()),
+            None => Err(crate::auth::policy::Denied::Unauthenticated.into()),
+        }
+    }
+
+    /// A subject from the path; `me` is the token's own.
+    pub fn subject(&self, segment: &str) -> Result<SubjectId, Problem> {
+        match (segment, self.own_subject()) {
+            ("me", Some(own)) => Ok(own.clone()),
+            ("me", None) => {
+                Err(Problem::bad_request("`me` stands for the subject of a user's token; an API key has none"))
+            }
+            _ => Ok(SubjectId::new(segment)?),
+        }
+    }
+
+    /// The token's own subject.
+    pub fn own_subject(&self) -> Option<&SubjectId> {
+        self.principal.as_ref().and_then(Principal::subject)
+    }
+
+    /// Who calls, as conditions see it.
+    pub fn facts(&self) -> Auth {
+        self.principal.as_ref().map_or_else(Default::default, Principal::auth)
+    }
+
+    /// Whose idempotency keys these are.
+    fn name(&self) -> String {
+        match &self.principal {
+            Some(Principal::User { subject, .. }) => format!("user:{subject}"),
+            Some(Principal::Key { id, .. }) => format!("key:{id}"),
+            Some(Principal::Dev) => "dev".into(),
+            None => "nobody".into(),
+        }
+    }
+
+    /// The call's idempotency key, with a fingerprint of all that the call says.
+    pub fn once(&self, headers: &HeaderMap, call: &str, body: &serde_json::Value) -> Result<Option<Once>, Problem> {
+        let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+        let key = value.to_str().ok().filter(|key| {
+            (1..=IDEMPOTENCY_KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+        });
+        let Some(key) = key else {
+            let text = format!("Idempotency-Key has 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters");
+            return Err(Problem::bad_request(text));
+        };
+        let mut fields = vec![("the call".to_owned(), fingerprint(&[call.as_bytes()]))];
+        fingerprints("body", body, 2, &mut fields);
+        Ok(Some(Once { key: ReplayKey { caller: self.name(), key: key.to_owned() }, fields: Arc::new(fields) }))
+    }
+}
+
+/// A fingerprint for each field, down to `depth`, so that a reused key can name what differs.
+fn fingerprints(path: &str, value: &serde_json::Value, depth: usize, fields: &mut Vec<(String, u64)>) {
+    match value {
+        serde_json::Value::Object(map) if depth > 0 => {
+            for (name, value) in map {
+                fingerprints(&format!("{path}.{name}"), value, depth - 1, fields);
+            }
+        }
+        serde_json::Value::Array(items) if depth > 0 => {
+            for (index, value) in items.iter().enumerate() {
+                fingerprints(&format!("{path}[{index}]"), value, depth - 1, fields);
+            }
+        }
+        other => fields.push((path.to_owned(), fingerprint(&[other.to_string().as_bytes()]))),
+    }
+}
+
+/// Segments of the path, percent-decoded.
+pub struct Segments<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        match Path::<T>::from_request_parts(parts, app).await {
+            Ok(Path(segments)) => Ok(Self(segments)),
+            Err(_) => Err(Problem::bad_request("the path is not percent-encoded UTF-8")),
+        }
+    }
+}
+
+/// The query string.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        match axum::extract::Query::<T>::from_request_parts(parts, app).await {
+            Ok(axum::extract::Query(params)) => Ok(Self(params)),
+            Err(error) => Err(Problem::bad_request(format!("the query string is wrong: {}", error.body_text()))),
+        }
+    }
+}
+
+/// A JSON body; an absent one is the default, where there is one.
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned + Default> FromRequest<App> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let bytes = read_body(request, app.settings.limits.body_bytes_max).await?;
+        if bytes.is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
+    }
+}
+
+/// Reads a JSON text.
+pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| Problem::bad_request(format!("the body is wrong: {error}")))
+}
+
+/// Reads a body of JSON, within its limit.
+pub async fn read_body(request: Request, bytes_max: usize) -> Result<Bytes, Problem> {
+    let (parts, body) = request.into_parts();
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let too_large = || Problem::new("too_large", format!("the body has at most {bytes_max} bytes"));
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(too_large());
+    }
+    let bytes = match Limited::new(body, bytes_max).collect().await {
+        Ok(collected) => collected.to_bytes(),
+        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
+        Err(_) => return Err(Problem::bad_request("the body could not be read to its end")),
+    };
+    if !bytes.is_empty() && !is_json(&parts.headers) {
+        return Err(Problem::new("unsupported_media_type", "send the body as application/json"));
+    }
+    Ok(bytes)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = value.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}

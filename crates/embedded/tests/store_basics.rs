@@ -1,5 +1,7 @@
 //! What a caller sees: rows, order, snapshots, reopening, the lock, the format, backups.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 use std::{ops::Bound, path::Path, time::Duration};
 
 use tally_embedded::store::{Batch, Options, Row, Store, StoreError, Sync};

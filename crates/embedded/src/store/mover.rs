@@ -82,6 +82,13 @@ pub(super) fn run_merges(shared: &Shared) {
     }
 }
 
+/// Sorts new keys when enough of them have gathered, so that no scan has to sort many. Without a lock on the
+/// overlays: writes go on meanwhile.
+fn sort(shared: &Shared) {
+    let order = shared.overlays().active.order();
+    order.settle();
+}
+
 /// Waits until rows should move, and says which: oldest first, durable ones only, because what the tables
 /// hold can no longer be taken back.
 fn next(shared: &Shared) -> Option<Vec<Arc<Overlay>>> {
@@ -90,6 +97,12 @@ fn next(shared: &Shared) -> Option<Vec<Arc<Overlay>>> {
         let due = due(shared, mover.flush_up_to);
         if !due.is_empty() && shared.tables.unmerged() < UNMERGED_MAX {
             return Some(due);
+        }
+        if std::mem::take(&mut mover.sort) {
+            drop(mover);
+            sort(shared);
+            mover = shared.mover();
+            continue;
         }
         mover = wait(shared, mover);
     }
@@ -112,8 +125,7 @@ fn move_on(shared: &Shared, due: &[Arc<Overlay>]) -> Result<()> {
     let Some(last) = due.last().map(|overlay| overlay.last()) else {
         return Ok(());
     };
-    let everything = (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded);
-    let sources = due.iter().rev().map(|overlay| Box::new(overlay.range(everything).map(Ok)) as Source<'_>).collect();
+    let sources = due.iter().rev().map(|overlay| Box::new(overlay.all().map(Ok)) as Source<'_>).collect();
     let mut merge = Merge::new(sources, false)?;
     let changes = std::iter::from_fn(|| merge.next_change().transpose());
     shared.tables.ingest(changes, last)?;

@@ -1,14 +1,16 @@
 //! Rows that are committed to the log and not yet in the tables.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    hash::{BuildHasher, Hasher, RandomState},
     ops::Bound,
     sync::Arc,
 };
 
 use byteview::ByteView;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::batch::Changes;
+use super::{batch::Changes, order::Order};
 
 /// A row of an overlay: `None` says that the row is deleted.
 pub(super) type Change = (ByteView, Option<ByteView>);
@@ -16,10 +18,14 @@ pub(super) type Change = (ByteView, Option<ByteView>);
 /// A range of keys.
 pub(super) type Range<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
+/// So many unsorted keys are worth sorting in the background, so that no scan has to sort more.
+const UNSORTED_MAX: usize = 16 << 10;
+
 /// The changes of some consecutive batches.
 #[derive(Debug, Default)]
 pub(super) struct Overlay {
-    rows: BTreeMap<ByteView, Option<ByteView>>,
+    rows: HashMap<ByteView, Option<ByteView>, Seed>,
+    order: Arc<Order>,
     /// Bytes of the batches: rows are views into them, so they stay in memory as long as the overlay.
     bytes: usize,
     /// The last batch in it.
@@ -27,19 +33,48 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
-    pub(super) fn apply(&mut self, position: u64, payload: &ByteView) {
-        self.rows.extend(Changes::of(payload));
+    /// Takes in a batch. Says whether enough keys have gathered to sort them.
+    pub(super) fn apply(&mut self, position: u64, payload: &ByteView) -> bool {
+        let mut fresh = self.order.fresh();
+        for (key, value) in Changes::of(payload) {
+            match self.rows.entry(key) {
+                Entry::Occupied(mut row) => {
+                    row.insert(value);
+                }
+                Entry::Vacant(row) => {
+                    fresh.push(row.key().clone());
+                    row.insert(value);
+                }
+            }
+        }
         self.bytes += payload.len();
         self.last = position;
+        fresh.len() > UNSORTED_MAX && self.order.is_wanted()
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Option<&Option<ByteView>> {
         self.rows.get(key)
     }
 
-    /// The rows of a range in key order.
-    pub(super) fn range(&self, range: Range<'_>) -> impl DoubleEndedIterator<Item = Change> {
-        self.rows.range::<[u8], _>(range).map(|(key, value)| (key.clone(), value.clone()))
+    /// The rows of a range in key order or in reverse.
+    pub(super) fn range(&self, range: Range<'_>, reverse: bool) -> impl Iterator<Item = Change> + '_ {
+        self.order.range(range, reverse).map(|key| self.row(key))
+    }
+
+    /// All rows in key order.
+    pub(super) fn all(&self) -> impl Iterator<Item = Change> + '_ {
+        let keys = self.order.whole();
+        (0..keys.len()).map(move |at| self.row(keys[at].clone()))
+    }
+
+    fn row(&self, key: ByteView) -> Change {
+        let value = self.rows.get(&key).expect("every ordered key has a row").clone();
+        (key, value)
+    }
+
+    /// To sort its keys without holding a lock on the overlay.
+    pub(super) fn order(&self) -> Arc<Order> {
+        self.order.clone()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -75,7 +110,15 @@ impl Overlays {
     /// Makes the active overlay immutable, so that it can be moved on or be part of a snapshot.
     pub(super) fn freeze(&mut self) {
         if !self.active.is_empty() {
-            self.frozen.push_back(Arc::new(std::mem::take(&mut self.active)));
+            // The next one will be about as large; growing a map moves every row each time.
+            let capacity = self.active.rows.len() / 8 * 7;
+            let seed = *self.active.rows.hasher();
+            let next = Overlay {
+                rows: HashMap::with_capacity_and_hasher(capacity, seed),
+                order: Arc::new(self.active.order.next()),
+                ..Overlay::default()
+            };
+            self.frozen.push_back(Arc::new(std::mem::replace(&mut self.active, next)));
         }
     }
 
@@ -85,5 +128,39 @@ impl Overlays {
 
     pub(super) fn rows(&self) -> usize {
         self.active.len() + self.frozen.iter().map(|overlay| overlay.len()).sum::<usize>()
+    }
+}
+
+/// Hashes a key in one go. Seeded, because users choose parts of keys and must not be able to choose
+/// collisions.
+#[derive(Debug, Clone, Copy)]
+struct Seed(u64);
+
+impl Default for Seed {
+    fn default() -> Self {
+        Self(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for Seed {
+    type Hasher = KeyHasher;
+
+    fn build_hasher(&self) -> KeyHasher {
+        KeyHasher(self.0)
+    }
+}
+
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    /// Comes before the bytes; their own hash covers their length.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }

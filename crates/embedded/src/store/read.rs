@@ -57,13 +57,9 @@ pub(super) fn scan(shared: &Shared, range: Range<'_>, limit: usize, reverse: boo
         (active, frozen, tables)
     };
     let mut sources: Vec<Source<'_>> = vec![Box::new(active.into_iter().map(Ok))];
-    sources.extend(frozen.iter().map(|overlay| overlay_source(overlay, range, reverse)));
+    sources.extend(frozen.iter().map(|overlay| Box::new(overlay.range(range, reverse).map(Ok)) as Source<'_>));
     sources.push(tables);
     Merge::new(sources, reverse)?.take(limit).collect()
-}
-
-pub(super) fn overlay_source<'a>(overlay: &'a Overlay, range: Range<'a>, reverse: bool) -> Source<'a> {
-    if reverse { Box::new(overlay.range(range).rev().map(Ok)) } else { Box::new(overlay.range(range).map(Ok)) }
 }
 
 /// The rows of the active overlay that can be among the first `limit` of all: it is copied, because it must
@@ -75,11 +71,7 @@ fn first_rows(active: &Overlay, range: Range<'_>, limit: usize, reverse: bool) -
         live += usize::from(value.is_some());
         more
     };
-    if reverse {
-        active.range(range).rev().take_while(enough).collect()
-    } else {
-        active.range(range).take_while(enough).collect()
-    }
+    active.range(range, reverse).take_while(enough).collect()
 }
 
 /// Ranges that end before they start are empty rather than a panic of the map.

@@ -97,6 +97,8 @@ pub(super) struct Mover {
     /// Overlays up to here move however small they are: a run that ended left them, and its segments can
     /// only go after them.
     pub(super) flush_up_to: u64,
+    /// Enough keys have gathered to sort them.
+    pub(super) sort: bool,
     /// Bumped whenever there may be something to merge.
     pub(super) merges_due: u64,
     /// Why rows cannot be moved into the tables at the moment.
@@ -153,11 +155,14 @@ impl Shared {
                     why: "rows come in faster than they can be moved into the tables".into(),
                 });
             }
-            overlays.active.apply(position, &payload);
+            let sort = overlays.active.apply(position, &payload);
             if overlays.active.bytes() >= self.options.overlay_bytes_max {
                 overlays.freeze();
                 drop(overlays);
                 self.nudge_mover();
+            } else if sort {
+                drop(overlays);
+                self.ask_to_sort();
             }
         }
         record::frame(&mut writer.pending, position, bytes);
@@ -227,6 +232,13 @@ impl Shared {
 
     pub(super) fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)
+    }
+
+    fn ask_to_sort(&self) {
+        let asked = std::mem::replace(&mut self.mover().sort, true);
+        if !asked {
+            self.moved.notify_all();
+        }
     }
 
     pub(super) fn nudge_mover(&self) {

@@ -9,7 +9,7 @@ use super::{
     error::Result,
     merge::{Merge, Row, Source},
     overlay::{Overlay, Range},
-    read::{is_empty, overlay_source},
+    read::is_empty,
     shared::Shared,
     tables::Moment,
 };
@@ -75,8 +75,9 @@ impl Snapshot {
         if is_empty(range) {
             return Merge::new(Vec::new(), reverse);
         }
+        let overlays = self.overlays.iter();
         let mut sources: Vec<Source<'a>> =
-            self.overlays.iter().map(|overlay| overlay_source(overlay, range, reverse)).collect();
+            overlays.map(|overlay| Box::new(overlay.range(range, reverse).map(Ok)) as Source<'a>).collect();
         sources.push(self.shared.tables.range(range, self.moment, reverse));
         Merge::new(sources, reverse)
     }

@@ -1,0 +1,150 @@
+//! The keys of an overlay in order, sorted when somebody asks.
+//!
+//! Writes outnumber scans, and keeping a tree in order costs each of them a search through memory that is
+//! not in the cache. So new keys are only collected. They are sorted into a run in the background or for
+//! the next scan, and runs of like size are merged, which leaves a handful of them.
+
+use std::{
+    ops::Bound,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use byteview::ByteView;
+
+use super::{overlay::Range, sort::sort};
+
+type Run = Arc<Vec<ByteView>>;
+
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    fresh: Mutex<Vec<ByteView>>,
+    /// Sorted runs, larger before smaller. No key is in two of them.
+    runs: Mutex<Vec<Run>>,
+    /// Whether scans are to be expected, because the overlay before this one had some.
+    expected: bool,
+    scanned: AtomicBool,
+}
+
+impl Order {
+    /// The order of the overlay that comes after this one.
+    pub(super) fn next(&self) -> Self {
+        Self { expected: self.scanned.load(Ordering::Relaxed), ..Self::default() }
+    }
+
+    /// Whether sorting ahead is likely to be of use. Where nobody scans it would be wasted.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.expected || self.scanned.load(Ordering::Relaxed)
+    }
+
+    /// Where keys that were not there before are added.
+    pub(super) fn fresh(&self) -> MutexGuard<'_, Vec<ByteView>> {
+        self.fresh.lock().expect("no holder of this lock panics")
+    }
+
+    /// Sorts what has been added. Others who need the order wait for it; those who add keys do not.
+    pub(super) fn settle(&self) -> Vec<Run> {
+        let mut runs = self.runs.lock().expect("no holder of this lock panics");
+        let fresh = std::mem::take(&mut *self.fresh());
+        if !fresh.is_empty() {
+            runs.push(Arc::new(sort(fresh)));
+            while let [.., larger, smaller] = &runs[..]
+                && larger.len() < 2 * smaller.len()
+            {
+                let (smaller, larger) = (runs.pop(), runs.pop());
+                if let (Some(smaller), Some(larger)) = (smaller, larger) {
+                    runs.push(Arc::new(merge(larger, smaller)));
+                }
+            }
+        }
+        runs.clone()
+    }
+
+    /// All keys in one run.
+    pub(super) fn whole(&self) -> Run {
+        let mut runs = self.runs.lock().expect("no holder of this lock panics");
+        let fresh = std::mem::take(&mut *self.fresh());
+        if runs.len() != 1 || !fresh.is_empty() {
+            let mut keys = fresh;
+            for run in runs.drain(..) {
+                keys.extend(Arc::unwrap_or_clone(run));
+            }
+            runs.push(Arc::new(sort(keys)));
+        }
+        runs[0].clone()
+    }
+
+    /// The keys of a range, in order or in reverse.
+    pub(super) fn range(&self, range: Range<'_>, reverse: bool) -> Keys {
+        self.scanned.store(true, Ordering::Relaxed);
+        Keys { cursors: self.settle().into_iter().map(|run| Cursor::new(run, range)).collect(), reverse }
+    }
+}
+
+/// Merges two runs that have no key in common.
+fn merge(one: Run, other: Run) -> Vec<ByteView> {
+    let mut merged = Vec::with_capacity(one.len() + other.len());
+    let mut one = Arc::unwrap_or_clone(one).into_iter().peekable();
+    let mut other = Arc::unwrap_or_clone(other).into_iter().peekable();
+    while let (Some(left), Some(right)) = (one.peek(), other.peek()) {
+        let next = if left < right { one.next() } else { other.next() };
+        merged.extend(next);
+    }
+    merged.extend(one);
+    merged.extend(other);
+    merged
+}
+
+/// See [`Order::range`].
+pub(super) struct Keys {
+    cursors: Vec<Cursor>,
+    reverse: bool,
+}
+
+struct Cursor {
+    run: Run,
+    from: usize,
+    to: usize,
+}
+
+impl Cursor {
+    fn new(run: Run, (low, high): Range<'_>) -> Self {
+        let from = match low {
+            Bound::Included(low) => run.partition_point(|key| **key < *low),
+            Bound::Excluded(low) => run.partition_point(|key| **key <= *low),
+            Bound::Unbounded => 0,
+        };
+        let to = match high {
+            Bound::Included(high) => run.partition_point(|key| **key <= *high),
+            Bound::Excluded(high) => run.partition_point(|key| **key < *high),
+            Bound::Unbounded => run.len(),
+        };
+        Self { run, from, to }
+    }
+
+    fn peek(&self, reverse: bool) -> Option<&ByteView> {
+        (self.from < self.to).then(|| &self.run[if reverse { self.to - 1 } else { self.from }])
+    }
+}
+
+impl Iterator for Keys {
+    type Item = ByteView;
+
+    fn next(&mut self) -> Option<ByteView> {
+        let reverse = self.reverse;
+        let live = self.cursors.iter_mut().filter(|cursor| cursor.from < cursor.to);
+        let cursor = live.reduce(|one, other| {
+            let sooner = if reverse { other.peek(true) > one.peek(true) } else { other.peek(false) < one.peek(false) };
+            if sooner { other } else { one }
+        })?;
+        let key = cursor.peek(reverse).cloned();
+        if reverse {
+            cursor.to -= 1;
+        } else {
+            cursor.from += 1;
+        }
+        key
+    }
+}

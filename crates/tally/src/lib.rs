@@ -153,7 +153,11 @@ impl Tally {
     }
 
     /// Recounts everything and reports what does not add up; with `repair`, also mends it.
-    pub async fn verify(&self, repair: bool, progress: impl FnMut(u64) + Send + 'static) -> Result<VerifyReport, Error> {
+    pub async fn verify(
+        &self,
+        repair: bool,
+        progress: impl FnMut(u64) + Send + 'static,
+    ) -> Result<VerifyReport, Error> {
         let Ok(_alone) = self.inner.verifying.try_lock() else {
             return Err(core::Refusal::Conflict("a verification is running already".into()).into());
         };

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use tally_core::command::JobReply;
 use tally_core::condition::Facts;
 use tally_core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX, PAGE_ITEMS_MAX};
-use tally_core::query::{ApiKeyItem, ApiKeysAnswer, CountAnswer, EdgeAnswer, FeedAnswer, FeedItem, ListAnswer, ListItem};
+use tally_core::query::{
+    ApiKeyItem, ApiKeysAnswer, CountAnswer, EdgeAnswer, FeedAnswer, FeedItem, ListAnswer, ListItem,
+};
 use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Object, Row, Side, TotalKey};
 use tally_core::rules::object;
 use tally_core::view::Wants;

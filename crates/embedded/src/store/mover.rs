@@ -74,6 +74,11 @@ pub(super) fn run_merges(shared: &Shared) {
                 }
                 tracing::error!(%error, "tables cannot be merged; reads get slower until they can");
                 shared.tables.remove_leftovers(since);
+                if shared.tables.unmerged() >= UNMERGED_MAX {
+                    // Nothing moves now, and callers should not wait for it.
+                    shared.mover().failing = Some(error.to_string());
+                    shared.unready.wake(u64::MAX);
+                }
                 if pause(shared) {
                     return;
                 }

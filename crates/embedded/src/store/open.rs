@@ -11,6 +11,7 @@ use super::{
     options::Options,
     overlay::Overlays,
     replay::{Damage, Replayed, replay},
+    segment,
     shared::Shared,
     tables::Tables,
 };
@@ -62,6 +63,7 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Shared, LogWriter)>
 fn read_log(folder: &Folder, options: &Options, ingested: u64, created: bool) -> Result<(Overlays, Replayed)> {
     remove_spares(folder)?;
     let mut overlays = Overlays::default();
+    overlays.reserve(log_bytes(folder)?.min(options.overlay_bytes_max));
     let (replayed, damage) = replay(&folder.log(), ingested, u64::MAX, |position, payload| {
         overlays.active.apply(position, &ByteView::new(payload));
         if overlays.active.bytes() >= options.overlay_bytes_max {
@@ -79,6 +81,12 @@ fn read_log(folder: &Folder, options: &Options, ingested: u64, created: bool) ->
         return Err(StoreError::damaged(folder.log(), "there is no log segment in it"));
     }
     Ok((overlays, replayed))
+}
+
+fn log_bytes(folder: &Folder) -> Result<usize> {
+    let segments = segment::list(&folder.log())?;
+    let bytes = segments.iter().map(|(_, path)| fs::metadata(path).map_or(0, |meta| meta.len())).sum::<u64>();
+    Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 /// Keeps what salvage leaves out, under a name that is not read again.

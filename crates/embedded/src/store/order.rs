@@ -1,8 +1,9 @@
 //! The keys of an overlay in order, sorted when somebody asks.
 //!
 //! Writes outnumber scans, and keeping a tree in order costs each of them a search through memory that is
-//! not in the cache. So new keys are only collected. They are sorted into a run in the background or for
-//! the next scan, and runs of like size are merged, which leaves a handful of them.
+//! not in the cache. So there is no order before the first scan. From then on new keys are collected, and
+//! sorted into a run in the background or for the next scan; runs of like size are merged, which leaves a
+//! handful of them.
 
 use std::{
     ops::Bound,
@@ -20,66 +21,64 @@ type Run = Arc<Vec<ByteView>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Order {
+    /// Whether new keys are collected: since the first scan, or from the beginning where scans are usual.
+    collecting: AtomicBool,
+    scanned: AtomicBool,
     fresh: Mutex<Vec<ByteView>>,
     /// Sorted runs, larger before smaller. No key is in two of them.
     runs: Mutex<Vec<Run>>,
-    /// Whether scans are to be expected, because the overlay before this one had some.
-    expected: bool,
-    scanned: AtomicBool,
 }
 
 impl Order {
     /// The order of the overlay that comes after this one.
     pub(super) fn next(&self) -> Self {
-        Self { expected: self.scanned.load(Ordering::Relaxed), ..Self::default() }
+        Self { collecting: AtomicBool::new(self.scanned.load(Ordering::Relaxed)), ..Self::default() }
     }
 
-    /// Whether sorting ahead is likely to be of use. Where nobody scans it would be wasted.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.expected || self.scanned.load(Ordering::Relaxed)
+    /// Where to put keys that were not there before, if they are collected.
+    pub(super) fn fresh(&self) -> Option<MutexGuard<'_, Vec<ByteView>>> {
+        self.collecting.load(Ordering::Acquire).then(|| self.lock_fresh())
     }
 
-    /// Where keys that were not there before are added.
-    pub(super) fn fresh(&self) -> MutexGuard<'_, Vec<ByteView>> {
+    /// Sorts what has been collected. Others who need the order wait for it; those who add keys do not.
+    pub(super) fn settle(&self) {
+        self.settle_runs(&mut self.lock_runs());
+    }
+
+    /// The keys of a range, in order or in reverse. `all` gives every key there is; while this is called,
+    /// none are added.
+    pub(super) fn range(&self, range: Range<'_>, reverse: bool, all: impl FnOnce() -> Vec<ByteView>) -> Keys {
+        self.scanned.store(true, Ordering::Relaxed);
+        let mut runs = self.lock_runs();
+        if !self.collecting.swap(true, Ordering::AcqRel) {
+            runs.push(Arc::new(sort(all())));
+        }
+        self.settle_runs(&mut runs);
+        let cursors = runs.iter().map(|run| Cursor::new(run.clone(), range)).collect();
+        Keys { cursors, reverse }
+    }
+
+    fn settle_runs(&self, runs: &mut Vec<Run>) {
+        let fresh = std::mem::take(&mut *self.lock_fresh());
+        if fresh.is_empty() {
+            return;
+        }
+        runs.push(Arc::new(sort(fresh)));
+        while let [.., larger, smaller] = &runs[..]
+            && larger.len() < 2 * smaller.len()
+        {
+            if let (Some(smaller), Some(larger)) = (runs.pop(), runs.pop()) {
+                runs.push(Arc::new(merge(larger, smaller)));
+            }
+        }
+    }
+
+    fn lock_fresh(&self) -> MutexGuard<'_, Vec<ByteView>> {
         self.fresh.lock().expect("no holder of this lock panics")
     }
 
-    /// Sorts what has been added. Others who need the order wait for it; those who add keys do not.
-    pub(super) fn settle(&self) -> Vec<Run> {
-        let mut runs = self.runs.lock().expect("no holder of this lock panics");
-        let fresh = std::mem::take(&mut *self.fresh());
-        if !fresh.is_empty() {
-            runs.push(Arc::new(sort(fresh)));
-            while let [.., larger, smaller] = &runs[..]
-                && larger.len() < 2 * smaller.len()
-            {
-                let (smaller, larger) = (runs.pop(), runs.pop());
-                if let (Some(smaller), Some(larger)) = (smaller, larger) {
-                    runs.push(Arc::new(merge(larger, smaller)));
-                }
-            }
-        }
-        runs.clone()
-    }
-
-    /// All keys in one run.
-    pub(super) fn whole(&self) -> Run {
-        let mut runs = self.runs.lock().expect("no holder of this lock panics");
-        let fresh = std::mem::take(&mut *self.fresh());
-        if runs.len() != 1 || !fresh.is_empty() {
-            let mut keys = fresh;
-            for run in runs.drain(..) {
-                keys.extend(Arc::unwrap_or_clone(run));
-            }
-            runs.push(Arc::new(sort(keys)));
-        }
-        runs[0].clone()
-    }
-
-    /// The keys of a range, in order or in reverse.
-    pub(super) fn range(&self, range: Range<'_>, reverse: bool) -> Keys {
-        self.scanned.store(true, Ordering::Relaxed);
-        Keys { cursors: self.settle().into_iter().map(|run| Cursor::new(run, range)).collect(), reverse }
+    fn lock_runs(&self) -> MutexGuard<'_, Vec<Run>> {
+        self.runs.lock().expect("no holder of this lock panics")
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 use byteview::ByteView;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{batch::Changes, order::Order};
+use super::{batch::Changes, order::Order, sort::order_of};
 
 /// A row of an overlay: `None` says that the row is deleted.
 pub(super) type Change = (ByteView, Option<ByteView>);
@@ -42,14 +42,16 @@ impl Overlay {
                     row.insert(value);
                 }
                 Entry::Vacant(row) => {
-                    fresh.push(row.key().clone());
+                    if let Some(fresh) = &mut fresh {
+                        fresh.push(row.key().clone());
+                    }
                     row.insert(value);
                 }
             }
         }
         self.bytes += payload.len();
         self.last = position;
-        fresh.len() > UNSORTED_MAX && self.order.is_wanted()
+        fresh.is_some_and(|fresh| fresh.len() > UNSORTED_MAX)
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Option<&Option<ByteView>> {
@@ -58,18 +60,18 @@ impl Overlay {
 
     /// The rows of a range in key order or in reverse.
     pub(super) fn range(&self, range: Range<'_>, reverse: bool) -> impl Iterator<Item = Change> + '_ {
-        self.order.range(range, reverse).map(|key| self.row(key))
+        let all = || self.rows.keys().cloned().collect();
+        self.order.range(range, reverse, all).map(|key| {
+            let value = self.rows.get(&key).expect("every ordered key has a row").clone();
+            (key, value)
+        })
     }
 
-    /// All rows in key order.
+    /// All rows in key order, for one pass.
     pub(super) fn all(&self) -> impl Iterator<Item = Change> + '_ {
-        let keys = self.order.whole();
-        (0..keys.len()).map(move |at| self.row(keys[at].clone()))
-    }
-
-    fn row(&self, key: ByteView) -> Change {
-        let value = self.rows.get(&key).expect("every ordered key has a row").clone();
-        (key, value)
+        let rows: Vec<_> = self.rows.iter().collect();
+        let order = order_of(rows.len(), |at| rows[at].0);
+        order.into_iter().map(move |at| (rows[at].0.clone(), rows[at].1.clone()))
     }
 
     /// To sort its keys without holding a lock on the overlay.
@@ -102,6 +104,12 @@ pub(super) struct Overlays {
 }
 
 impl Overlays {
+    /// Makes room for the rows of so many bytes of log: growing a map moves every row each time.
+    pub(super) fn reserve(&mut self, log_bytes: usize) {
+        const ROW_BYTES_USUAL: usize = 64;
+        self.active.rows.reserve(log_bytes / ROW_BYTES_USUAL);
+    }
+
     /// What the newest overlay that knows the key says about it.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<ByteView>> {
         self.active.get(key).or_else(|| self.frozen.iter().rev().find_map(|overlay| overlay.get(key))).cloned()
@@ -110,7 +118,7 @@ impl Overlays {
     /// Makes the active overlay immutable, so that it can be moved on or be part of a snapshot.
     pub(super) fn freeze(&mut self) {
         if !self.active.is_empty() {
-            // The next one will be about as large; growing a map moves every row each time.
+            // The next one will be about as large.
             let capacity = self.active.rows.len() / 8 * 7;
             let seed = *self.active.rows.hasher();
             let next = Overlay {

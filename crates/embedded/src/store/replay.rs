@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     error::{Result, StoreError},
-    record::{self, Record},
+    record::{self, RECORD_HEAD_BYTES, Record},
     segment::{self, SEGMENT_HEAD_BYTES, SegmentHead},
 };
 
@@ -108,14 +108,19 @@ fn read_at<'a>(bytes: &'a [u8], at: usize, head: &SegmentHead, expected: u64) ->
 
 /// Whether anything after a record that cannot be read says that it was durable.
 fn proves_damage(bytes: &[u8], from: usize, head: &SegmentHead, missing: u64) -> bool {
-    (from..bytes.len().saturating_sub(record::RECORD_HEAD_BYTES))
-        .step_by(8)
-        // Two loads decide nearly every place; only a plausible record is worth its checksum.
-        .filter(|at| {
-            record::u64_at(bytes, at + 16).is_some_and(|durable| durable >= missing)
-                && record::u64_at(bytes, at + 8).is_some_and(|position| position > missing)
-        })
-        .any(|at| record::read(bytes, at, head.number).is_some_and(|record| record.durable >= missing))
+    let positions_max = missing + (bytes.len() / RECORD_HEAD_BYTES) as u64;
+    // Rows and old records lie around here too. Only what can be such a record is worth a checksum, or
+    // opening would take minutes.
+    let plausible = |at: &usize| {
+        let (position, durable) = (record::u64_at(bytes, at + 8), record::u64_at(bytes, at + 16));
+        position
+            .zip(durable)
+            .is_some_and(|(position, durable)| missing <= durable && durable < position && position <= positions_max)
+    };
+    let places = (from..bytes.len().saturating_sub(RECORD_HEAD_BYTES)).step_by(8);
+    places
+        .filter(plausible)
+        .any(|at| record::read(bytes, at, head.number).is_some_and(|found| found.durable >= missing))
 }
 
 /// The `follows` of a segment, if its head is readable.

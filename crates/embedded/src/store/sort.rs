@@ -16,26 +16,29 @@ const SPLITS_MAX: usize = 64;
 type Slot = (u64, u32);
 
 pub(super) fn sort(mut keys: Vec<ByteView>) -> Vec<ByteView> {
-    if keys.len() <= SMALL || u32::try_from(keys.len()).is_err() {
-        keys.sort_unstable();
-        return keys;
-    }
-    let mut slots: Vec<Slot> = (0..keys.len()).map(|at| (0, at as u32)).collect();
-    sort_from(&keys, &mut slots, 0, 0);
-    slots.iter().map(|(_, at)| std::mem::take(&mut keys[*at as usize])).collect()
+    let order = order_of(keys.len(), |at| &keys[at]);
+    order.into_iter().map(|at| std::mem::take(&mut keys[at])).collect()
 }
 
-fn sort_from(keys: &[ByteView], slots: &mut [Slot], mut depth: usize, splits: usize) {
+/// In which order to take keys that are found by number.
+pub(super) fn order_of<'a>(count: usize, key: impl Fn(usize) -> &'a [u8]) -> Vec<usize> {
+    let count = u32::try_from(count).expect("rows in memory are bounded far below this");
+    let mut slots: Vec<Slot> = (0..count).map(|at| (0, at)).collect();
+    sort_from(&|slot: &Slot| key(slot.1 as usize), &mut slots, 0, 0);
+    slots.into_iter().map(|(_, at)| at as usize).collect()
+}
+
+fn sort_from<'a>(key: &impl Fn(&Slot) -> &'a [u8], slots: &mut [Slot], mut depth: usize, splits: usize) {
     // Whatever all of them have in common is skipped without sorting.
     loop {
         if slots.len() <= SMALL || splits > SPLITS_MAX {
-            return compare_from(keys, slots, depth);
+            return compare_from(key, slots, depth);
         }
         let mut ended = false;
-        for (eight, at) in slots.iter_mut() {
-            let rest = keys[*at as usize].get(depth..).unwrap_or_default();
+        for slot in slots.iter_mut() {
+            let rest = key(slot).get(depth..).unwrap_or_default();
             ended |= rest.len() < 8;
-            *eight = first_eight(rest);
+            slot.0 = first_eight(rest);
         }
         let first = slots[0].0;
         if slots.iter().any(|(eight, _)| *eight != first) {
@@ -43,7 +46,7 @@ fn sort_from(keys: &[ByteView], slots: &mut [Slot], mut depth: usize, splits: us
         }
         // A key that ends here looks like one that goes on with zeros.
         if ended {
-            return compare_from(keys, slots, depth);
+            return compare_from(key, slots, depth);
         }
         depth += 8;
     }
@@ -52,17 +55,16 @@ fn sort_from(keys: &[ByteView], slots: &mut [Slot], mut depth: usize, splits: us
         if equal.len() == 1 {
             continue;
         }
-        let ended = equal.iter().any(|(_, at)| keys[*at as usize].len() < depth + 8);
-        if ended {
-            compare_from(keys, equal, depth);
+        if equal.iter().any(|slot| key(slot).len() < depth + 8) {
+            compare_from(key, equal, depth);
         } else {
-            sort_from(keys, equal, depth + 8, splits + 1);
+            sort_from(key, equal, depth + 8, splits + 1);
         }
     }
 }
 
-fn compare_from(keys: &[ByteView], slots: &mut [Slot], depth: usize) {
-    let rest = |slot: &Slot| keys[slot.1 as usize].get(depth..).unwrap_or_default();
+fn compare_from<'a>(key: &impl Fn(&Slot) -> &'a [u8], slots: &mut [Slot], depth: usize) {
+    let rest = |slot: &Slot| key(slot).get(depth..).unwrap_or_default();
     slots.sort_unstable_by(|one, other| rest(one).cmp(rest(other)));
 }
 

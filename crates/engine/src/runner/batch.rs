@@ -97,7 +97,10 @@ impl<E: Engine, C: Clock> Decider<E, C> {
         let mut view = View::default();
         let start = view.savepoint();
         let mut mark = None;
+        // Each round gives out the same ids, so that a row named by a fresh one is found loaded.
+        let ids = self.ids.clone();
         loop {
+            self.ids = ids.clone();
             let mut decided = Vec::with_capacity(tickets.len());
             for ticket in tickets {
                 // A batch of several commands uses as many stamps.
@@ -197,6 +200,7 @@ fn fail(tickets: impl IntoIterator<Item = Ticket>, failure: &Failure) {
 }
 
 /// Fresh ids: a random start, then a full-period walk, so that two runners do not meet.
+#[derive(Clone)]
 struct Ids {
     state: u64,
 }

@@ -107,7 +107,7 @@ impl AuthError {
 /// Why authentication cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The key of the environment is too weak.
+    /// The key of the environment cannot be used.
     #[error("TALLY_ADMIN_KEY: {0}")]
     AdminKey(#[from] KeyError),
     /// The users' key set cannot be used.

@@ -9,7 +9,7 @@ use super::show::Effective;
 use super::value::Value;
 use super::{JwtSettings, Limits, LogSettings, Relation, Settings, Sync, TlsSettings};
 use crate::auth::jwks::{KeySet, is_url};
-use crate::auth::keys::AdminKey;
+use crate::auth::keys::{ADMIN_KEY_CHARS_ADVISED, AdminKey};
 use crate::tls;
 
 /// Every setting with its value, and the problems so far.
@@ -172,11 +172,11 @@ impl Build {
     }
 
     fn admin_key(&mut self) {
-        let weak = match self.get("admin_key") {
+        let unusable = match self.get("admin_key") {
             Some(Value::Secret(secret)) => AdminKey::new(secret.expose()).err(),
             _ => None,
         };
-        if let Some(error) = weak {
+        if let Some(error) = unusable {
             self.problem("admin_key", format!("`admin_key`: {error}"), "make one with: openssl rand -hex 32");
         }
     }
@@ -204,6 +204,13 @@ impl Build {
         }
         if jwt.is_some_and(|jwt| jwt.jwks.starts_with("http://") && !is_loopback_url(&jwt.jwks)) {
             warnings.push("auth.jwt.jwks is plain http, so the keys can be replaced on the way; use https".into());
+        }
+        if let Some(Value::Secret(key)) = self.get("admin_key")
+            && key.expose().len() < ADMIN_KEY_CHARS_ADVISED
+        {
+            warnings.push(format!(
+                "TALLY_ADMIN_KEY has fewer than {ADMIN_KEY_CHARS_ADVISED} characters, so it can be guessed; make one with: openssl rand -hex 32"
+            ));
         }
         if let Some(Value::Sync(Sync::Every(window))) = self.get("sync") {
             let window = super::duration_text(*window);

@@ -132,9 +132,9 @@ pub const SETTINGS: &[Setting] = &[
     optional(
         "admin_key",
         Kind::Secret,
-        "sixteen-visible-characters-or-more",
+        "any-visible-characters",
         EnvOnly,
-        "A key with the role admin, of 16 visible characters or more. Only from the environment\n(TALLY_ADMIN_KEY), so that this file holds no secret.",
+        "A key with the role admin: any visible ASCII characters, better 16 or more. Only from the\nenvironment (TALLY_ADMIN_KEY), so that this file holds no secret.",
     ),
     row(
         "dev",

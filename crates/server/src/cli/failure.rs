@@ -1,0 +1,89 @@
+//! Why a command did not do what was asked: one clear line for a person, an exit code for a program.
+
+use tally::Error;
+use tally::core::Refusal;
+
+use crate::config::ConfigErrors;
+
+/// A command that did not succeed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// The process's exit code.
+    pub(super) exit: u8,
+    /// What to print; empty when the command has said everything already.
+    text: String,
+}
+
+impl Failure {
+    /// Refused, or it could not be done.
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self { exit: 1, text: text.into() }
+    }
+
+    /// The command line or the settings are wrong.
+    pub(super) fn usage(text: impl Into<String>) -> Self {
+        Self { exit: 2, text: text.into() }
+    }
+
+    /// A problem of the contract.
+    pub(super) fn problem(code: &str, detail: &str) -> Self {
+        Self::new(format!("{code}: {detail}"))
+    }
+
+    /// An exit code for a report that is printed already.
+    pub(super) fn reported(exit: u8) -> Self {
+        Self { exit, text: String::new() }
+    }
+
+    /// What went wrong.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Tells the person.
+    pub(super) fn print(&self) {
+        if !self.text.is_empty() {
+            eprintln!("tally: {}", super::output::printable(&self.text));
+        }
+    }
+}
+
+impl From<ConfigErrors> for Failure {
+    fn from(errors: ConfigErrors) -> Self {
+        let several = if errors.0.len() == 1 { "a problem" } else { "problems" };
+        Self::usage(format!("the settings have {several}:\n{errors}"))
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::problem(refusal.code(), &refusal.to_string())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Refused(refusal) => refusal.into(),
+            other => Self::new(other.to_string()),
+        }
+    }
+}
+
+impl From<tally::engine::StoreError> for Failure {
+    fn from(error: tally::engine::StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<tally::embedded::store::StoreError> for Failure {
+    fn from(error: tally::embedded::store::StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}

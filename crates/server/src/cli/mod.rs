@@ -1,0 +1,144 @@
+//! The command line: one definition of the commands, each in a file of its own.
+//!
+//! Commands that touch data are written once, against [`target::Target`]: a running server, or a folder.
+
+mod backup;
+mod config;
+mod doctor;
+mod failure;
+mod folder;
+mod keys;
+mod logging;
+mod output;
+mod parse;
+mod progress;
+mod relations;
+mod restore;
+mod serve;
+mod target;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::ServeArgs;
+use crate::http::routes;
+use failure::Failure;
+
+const AFTER_HELP: &str = "\
+Examples:
+  tally                                    run the server with its defaults
+  tally like post:42 alice                 alice likes post:42
+  tally count like post:42 --viewer alice  how many likes, and is alice's among them
+  tally list bookmark --subject alice      what alice has bookmarked, newest first
+  tally verify --repair                    recount everything and mend what drifted
+  tally doctor                             what is wrong, and what to do about it
+
+Commands that read or write data ask the server at --url. With --store embedded:PATH they open that
+folder themselves, which no server may have open then. --json prints the API's own JSON.
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings, 3 counts that do not add up.";
+
+/// Interactions that always add up: likes, bookmarks, favourites, reactions
+///
+/// Without a command it runs the server.
+#[derive(Debug, Parser)]
+#[command(name = "tally", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the server; the same as no command at all
+    #[command(after_help = serve::AFTER_HELP)]
+    Serve(ServeArgs),
+    /// Make sure that a subject likes an object
+    Like(relations::LikeArgs),
+    /// Make sure that a subject does not like an object
+    Unlike(relations::LikeArgs),
+    /// Make sure that an edge is there, or with --undo that it is not
+    #[command(after_help = relations::RELATE_HELP)]
+    Relate(relations::RelateArgs),
+    /// Count an object's edges
+    Count(relations::CountArgs),
+    /// List who is related to an object, or what a subject is related to, newest first
+    #[command(after_help = relations::LIST_HELP)]
+    List(relations::ListArgs),
+    /// Read the counts of many objects at once
+    #[command(after_help = relations::READ_HELP)]
+    Read(relations::ReadArgs),
+    /// Recount everything and report what does not add up
+    #[command(after_help = verify::AFTER_HELP)]
+    Verify(verify::VerifyArgs),
+    /// Copy the store while it is in use
+    #[command(after_help = backup::AFTER_HELP)]
+    Backup(backup::BackupArgs),
+    /// Check a backup and put it in place as a new store
+    #[command(after_help = restore::AFTER_HELP)]
+    Restore(restore::RestoreArgs),
+    /// Make, list and revoke API keys
+    #[command(subcommand)]
+    Key(keys::KeyCommand),
+    /// Look for problems and say what to do about them
+    #[command(after_help = doctor::AFTER_HELP)]
+    Doctor(doctor::DoctorArgs),
+    /// Check and show settings
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Print the HTTP contract as OpenAPI 3.1
+    Openapi,
+}
+
+/// Runs a command to its end.
+pub fn run(cli: Cli) -> ExitCode {
+    match dispatch(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.exit)
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<(), Failure> {
+    let command = match cli.command {
+        None => return serve::run(&cli.serve),
+        Some(Command::Serve(args)) => return serve::run(&args),
+        Some(command) => command,
+    };
+    logging::for_commands();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            Command::Serve(args) => serve::run(&args),
+            Command::Like(args) => relations::like(args, true).await,
+            Command::Unlike(args) => relations::like(args, false).await,
+            Command::Relate(args) => relations::relate(args).await,
+            Command::Count(args) => relations::count(args).await,
+            Command::List(args) => relations::list(args).await,
+            Command::Read(args) => relations::read(args).await,
+            Command::Verify(args) => verify::run(args).await,
+            Command::Backup(args) => backup::run(args).await,
+            Command::Restore(args) => restore::run(&args),
+            Command::Key(command) => keys::run(command).await,
+            Command::Doctor(args) => doctor::run(args).await,
+            Command::Config(command) => config::run(&command),
+            Command::Openapi => output::say(routes::openapi_json()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,135 @@
+//! `tally restore`: copy a backup, check the copy, and only then put it in place.
+//!
+//! The copy is checked rather than the backup itself: opening a store writes to its folder, and a backup
+//! should stay as it is. What is checked is then also what will be used.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::{HumanBytes, HumanCount};
+use tally::embedded::{CheckReport, Options, store::Store};
+
+use super::failure::Failure;
+use super::output::Json;
+use super::target::BackupMade;
+use super::{folder, progress};
+
+pub(super) const AFTER_HELP: &str = "\
+Example:
+  tally restore ./tally-backups/monday --to ./tally-data
+  tally serve --store embedded:./tally-data";
+
+#[derive(Debug, Args)]
+pub(super) struct RestoreArgs {
+    /// The folder of a backup
+    backup: PathBuf,
+    /// Where the store shall be: a folder that is empty or does not exist yet
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &RestoreArgs) -> Result<(), Failure> {
+    let RestoreArgs { backup, to, json } = args;
+    folder::require_store(backup)?;
+    refuse_occupied(to)?;
+    let _held = folder::hold(backup).map_err(|_| {
+        Failure::new(format!("{} is a store in use, not a backup: copy it with `tally backup`", backup.display()))
+    })?;
+    let partial = partial_path(to)?;
+    let outcome = fill(backup, &partial).and_then(|report| {
+        // The rename replaces an empty folder, and refuses one that something came into meanwhile.
+        fs::rename(&partial, to).map_err(|error| doing("put the store at", to, &error))?;
+        sync_folder(&parent(to))?;
+        Ok(report)
+    });
+    let report = outcome.inspect_err(|_| drop(fs::remove_dir_all(&partial)))?;
+    let made = BackupMade { path: to.display().to_string(), rows: report.rows, bytes: report.bytes };
+    Json::of(&made)?.show(*json, |made: BackupMade| {
+        let size = HumanBytes(made.bytes);
+        format!("{} rows, {size}, checked and restored to {}", HumanCount(made.rows), made.path)
+    })
+}
+
+/// Copies the backup and reads all of the copy.
+fn fill(backup: &Path, partial: &Path) -> Result<CheckReport, Failure> {
+    let files = folder::files(backup).map_err(|error| doing("read", backup, &error))?;
+    let bar = progress::bytes("copying", files.iter().map(|(_, bytes)| bytes).sum());
+    for (file, bytes) in &files {
+        let target = partial.join(file.strip_prefix(backup).unwrap_or(file));
+        copy(file, &target).map_err(|error| doing("copy to", &target, &error))?;
+        bar.inc(*bytes);
+    }
+    bar.finish_and_clear();
+    // A store has folders without files in them, too.
+    for name in ["log", "rows"] {
+        fs::create_dir_all(partial.join(name)).map_err(|error| doing("create", partial, &error))?;
+    }
+    let bar = progress::rows("checking");
+    let store = Store::open(partial, Options::default()).map_err(|error| unsound(backup, partial, &error))?;
+    let checked = store.check(|rows, _| bar.set_position(rows));
+    store.close();
+    bar.finish_and_clear();
+    checked.map_err(|error| unsound(backup, partial, &error))
+}
+
+fn copy(file: &Path, target: &Path) -> io::Result<()> {
+    let folder = parent(target);
+    fs::create_dir_all(&folder)?;
+    fs::copy(file, target)?;
+    // A backup may have been made read-only to keep it; a store must be writable.
+    let mut rights = fs::metadata(target)?.permissions();
+    if rights.readonly() {
+        std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o644);
+        fs::set_permissions(target, rights)?;
+    }
+    File::open(target)?.sync_all()?;
+    File::open(folder)?.sync_all()
+}
+
+fn refuse_occupied(to: &Path) -> Result<(), Failure> {
+    let occupied = match fs::read_dir(to) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    };
+    if occupied {
+        let text = format!("{} is not an empty folder: name one that is empty or does not exist yet", to.display());
+        return Err(Failure::new(text));
+    }
+    Ok(())
+}
+
+/// A name next to the target, so that the last step is a rename.
+fn partial_path(to: &Path) -> Result<PathBuf, Failure> {
+    let name = to.file_name().ok_or_else(|| Failure::usage(format!("{} names no folder", to.display())))?;
+    let mut name = name.to_os_string();
+    name.push(format!(".partial-{}", std::process::id()));
+    let partial = to.with_file_name(name);
+    fs::create_dir_all(&partial).map_err(|error| doing("create", &partial, &error))?;
+    Ok(partial)
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn sync_folder(path: &Path) -> Result<(), Failure> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| doing("sync", path, &error))
+}
+
+fn doing(what: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot {what} {}: {error}; nothing was restored", path.display()))
+}
+
+/// The error names files of the copy; the person knows those of the backup.
+fn unsound(backup: &Path, partial: &Path, error: &tally::embedded::store::StoreError) -> Failure {
+    let text = error.to_string().replace(&*partial.to_string_lossy(), &backup.to_string_lossy());
+    Failure::new(format!("this backup is not sound, and nothing was restored: {text}"))
+}

@@ -1,0 +1,107 @@
+//! A store's folder, opened by this process.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use tally::core::command::{Auth, Call, Command};
+use tally::core::{Answer, Query};
+use tally::{Tally, VerifyReport};
+
+use super::{Ask, BackupMade, KeyMade};
+use crate::auth::keys::NewKey;
+use crate::cli::failure::Failure;
+use crate::cli::folder;
+use crate::cli::output::Json;
+use crate::config::{self, ServeArgs};
+use crate::serve;
+
+/// An open store. Whoever may open the folder may do everything, so there is no key.
+pub(in crate::cli) struct Local {
+    tally: Tally,
+}
+
+impl Local {
+    /// Opens the folder with the settings that the server would have, so that the same rules hold.
+    pub(in crate::cli) async fn open(url: &str, config: Option<PathBuf>) -> Result<Self, Failure> {
+        let path = folder::of_store(url)?;
+        folder::require_store(&path)?;
+        let args = ServeArgs { config, store: Some(url.to_owned()), ..ServeArgs::default() };
+        let settings = config::load(&args)?;
+        match Tally::open(&settings.store, serve::options(&settings)).await {
+            Ok(tally) => Ok(Self { tally }),
+            Err(_) if folder::is_in_use(&path) => Err(folder::in_use(&path)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The library underneath.
+    pub(in crate::cli) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Asks for one thing.
+    pub(in crate::cli) async fn ask(&self, ask: &Ask) -> Result<Json, Failure> {
+        match ask.clone() {
+            Ask::Relate { relation, object, subject, kind, meta } => {
+                self.apply(Command::Relate { relation, object, subject, kind, meta }).await
+            }
+            Ask::Unrelate { relation, object, subject } => {
+                self.apply(Command::Unrelate { relation, object, subject }).await
+            }
+            Ask::Count { relation, object, viewer } => self.query(Query::Count { relation, object, viewer }).await,
+            Ask::List { side, relation, id, limit, cursor } => {
+                self.query(Query::List { side, relation, id, limit, cursor }).await
+            }
+            Ask::Feed { viewer, objects, relations } => self.query(Query::Feed { viewer, objects, relations }).await,
+            Ask::CreateKey { role, name } => {
+                let made = NewKey::generate(role, &name, self.tally.now());
+                let made = made.map_err(|error| Failure::new(error.to_string()))?;
+                self.apply(Command::PutApiKey { id: made.id.clone(), key: made.stored }).await?;
+                Json::of(&KeyMade { id: made.id, key: made.token, role, name })
+            }
+            Ask::Keys => self.query(Query::ApiKeys).await,
+            Ask::RevokeKey { id } => self.apply(Command::RevokeApiKey { id }).await,
+        }
+    }
+
+    /// Recounts everything.
+    pub(in crate::cli) async fn verify(
+        &self,
+        repair: bool,
+        progress: impl FnMut(u64) + Send + 'static,
+    ) -> Result<VerifyReport, Failure> {
+        Ok(self.tally.verify(repair, progress).await?)
+    }
+
+    /// Copies the store to a folder.
+    pub(in crate::cli) async fn backup(
+        &self,
+        to: Option<&str>,
+        mut progress: impl FnMut(u64) + Send + 'static,
+    ) -> Result<BackupMade, Failure> {
+        let to = to.ok_or_else(|| Failure::usage("with --store, say where to: tally backup DEST --store …"))?;
+        let (engine, target) = (self.tally.engine().clone(), Path::new(to).to_path_buf());
+        let copying = tokio::task::spawn_blocking(move || {
+            engine.embedded().map(|engine| engine.store().backup(&target, |rows, _| progress(rows)))
+        });
+        let copied = copying.await.map_err(|error| Failure::new(format!("the backup stopped: {error}")))?;
+        let report = copied.ok_or_else(|| Failure::new("this store is backed up with its own tools"))??;
+        Ok(BackupMade { path: to.to_owned(), rows: report.rows, bytes: report.bytes })
+    }
+
+    /// Answers what was accepted, and lets go of the folder.
+    pub(in crate::cli) async fn close(&self) {
+        self.tally.close().await;
+    }
+
+    async fn apply(&self, command: Command) -> Result<Json, Failure> {
+        Json::of(&self.tally.apply(Call::system(command)).await?.reply?)
+    }
+
+    async fn query(&self, query: Query) -> Result<Json, Failure> {
+        let auth: Auth = Arc::new(json!({"kind": "system"}));
+        let answer: Answer = self.tally.query(query, &auth).await?;
+        Json::of(&answer)
+    }
+}

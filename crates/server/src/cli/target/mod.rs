@@ -1,0 +1,118 @@
+//! Where a command does its work: on a running server, or straight on a folder.
+
+mod ask;
+mod local;
+mod remote;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use tally::VerifyReport;
+use tally::core::rows::Role;
+
+pub(super) use ask::Ask;
+pub(super) use local::Local;
+pub(super) use remote::Remote;
+
+use super::failure::Failure;
+use super::output::Json;
+
+/// Where to work, and how to answer.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Where")]
+pub(super) struct TargetArgs {
+    /// Ask this server [env: TALLY_URL] [default: http://127.0.0.1:7700]
+    #[arg(long, value_name = "URL", conflicts_with = "store")]
+    pub(super) url: Option<String>,
+    /// API key for the server; in the environment it does not show in the list of processes
+    /// [env: TALLY_KEY, else TALLY_ADMIN_KEY]
+    #[arg(long, value_name = "KEY", conflicts_with = "store")]
+    pub(super) key: Option<String>,
+    /// Work on this folder without a server, embedded:PATH; only by this flag, never by TALLY_STORE
+    #[arg(long, value_name = "URL")]
+    pub(super) store: Option<String>,
+    /// Settings file with the relations, for --store [env: TALLY_CONFIG] [default: tally.toml, if it is there]
+    #[arg(long, value_name = "FILE", requires = "store")]
+    pub(super) config: Option<PathBuf>,
+    /// Print the API's JSON instead of a table
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// A backup that was made.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BackupMade {
+    pub(super) path: String,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+/// A key that was made, with its secret.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct KeyMade {
+    pub(super) id: String,
+    pub(super) key: String,
+    pub(super) role: Role,
+    pub(super) name: String,
+}
+
+/// Where to work. Commands are written against this, so that each exists once.
+pub(super) enum Target {
+    Remote(Box<Remote>),
+    Local(Box<Local>),
+}
+
+impl Target {
+    async fn open(args: &TargetArgs) -> Result<Self, Failure> {
+        match &args.store {
+            Some(store) => Ok(Self::Local(Box::new(Local::open(store, args.config.clone()).await?))),
+            None => Ok(Self::Remote(Box::new(Remote::new(args)?))),
+        }
+    }
+
+    /// Asks for one thing and answers with the API's JSON.
+    pub(super) async fn ask(&self, ask: &Ask) -> Result<Json, Failure> {
+        match self {
+            Self::Remote(remote) => remote.ask(ask).await,
+            Self::Local(local) => local.ask(ask).await,
+        }
+    }
+
+    /// Recounts everything. `progress` gets the rows read so far.
+    pub(super) async fn verify(
+        &self,
+        repair: bool,
+        progress: impl FnMut(u64) + Send + 'static,
+    ) -> Result<VerifyReport, Failure> {
+        match self {
+            Self::Remote(remote) => remote.verify(repair, progress).await,
+            Self::Local(local) => local.verify(repair, progress).await,
+        }
+    }
+
+    /// Copies the store. `progress` gets the rows written so far, where that can be seen.
+    pub(super) async fn backup(
+        &self,
+        to: Option<&str>,
+        progress: impl FnMut(u64) + Send + 'static,
+    ) -> Result<BackupMade, Failure> {
+        match self {
+            Self::Remote(remote) => remote.backup(to).await,
+            Self::Local(local) => local.backup(to, progress).await,
+        }
+    }
+}
+
+/// Opens the target, does the work, and closes the target whatever came of it.
+pub(super) async fn with<T>(
+    args: &TargetArgs,
+    work: impl AsyncFnOnce(&Target) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let target = Target::open(args).await?;
+    let outcome = work(&target).await;
+    if let Target::Local(local) = &target {
+        local.close().await;
+    }
+    outcome
+}

@@ -1,0 +1,84 @@
+//! `tally verify`: recount everything, report every drift, mend it if asked.
+
+use clap::Args;
+use indicatif::HumanCount;
+use tally::{DriftItem, VerifyReport};
+
+use super::failure::Failure;
+use super::output::{Json, cell, say, table};
+use super::progress;
+use super::target::{self, TargetArgs};
+
+pub(super) const AFTER_HELP: &str = "\
+Examples:
+  tally verify                                  report, exit code 3 when something does not add up
+  tally verify --repair --json                  mend it, and print the report as JSON
+  tally verify --store embedded:./tally-data    without a server";
+
+/// The exit code for drift that is still there.
+const DRIFT: u8 = 3;
+
+#[derive(Debug, Args)]
+pub(super) struct VerifyArgs {
+    /// Set every count that drifted to what its edges say
+    #[arg(long)]
+    repair: bool,
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+pub(super) async fn run(args: VerifyArgs) -> Result<(), Failure> {
+    let bar = progress::rows("recounting");
+    let shown = bar.clone();
+    let told = move |rows| shown.set_position(rows);
+    let report = target::with(&args.target, async |target| target.verify(args.repair, told).await).await;
+    bar.finish_and_clear();
+    let report = report?;
+    if args.target.json {
+        Json::of(&report)?.show(true, |_: VerifyReport| String::new())?;
+    } else {
+        say(&words(&report))?;
+    }
+    if is_sound(&report) { Ok(()) } else { Err(Failure::reported(DRIFT)) }
+}
+
+/// Whether everything adds up now. Repair mends totals; strays it leaves to a person.
+pub(super) fn is_sound(report: &VerifyReport) -> bool {
+    report.repaired >= report.drifted && report.strays.is_empty()
+}
+
+fn words(report: &VerifyReport) -> String {
+    let counted = format!("Recounted {} edges and {} totals", HumanCount(report.edges), HumanCount(report.totals));
+    let mut parts = Vec::new();
+    if report.drifted > 0 {
+        let header = ["relation", "object", "kind", "subject", "stored", "counted", "off by"];
+        parts.push(table(header, report.drift.iter().map(row).collect()));
+        let hidden = report.drifted.saturating_sub(report.drift.len() as u64);
+        if hidden > 0 {
+            parts.push(format!("… and {} more.", HumanCount(hidden)));
+        }
+    }
+    if !report.strays.is_empty() {
+        parts.push(format!("Edges and lists that do not belong together:\n  {}", report.strays.join("\n  ")));
+    }
+    let drifted = HumanCount(report.drifted);
+    parts.push(match (report.drifted, report.repaired) {
+        (0, _) if report.strays.is_empty() => format!("{counted}: everything adds up."),
+        (0, _) => format!("{counted}: the totals add up, but restore a backup for the lists above."),
+        (_, 0) => format!("{counted}: {drifted} do not add up. Mend them with: tally verify --repair"),
+        (_, repaired) => format!("{counted}: {drifted} did not add up; {} mended.", HumanCount(repaired)),
+    });
+    parts.join("\n")
+}
+
+fn row(item: &DriftItem) -> [String; 7] {
+    [
+        item.relation.clone(),
+        cell(item.object.as_ref()),
+        cell(item.kind.as_ref()),
+        cell(item.subject.as_ref()),
+        item.stored.to_string(),
+        item.counted.to_string(),
+        format!("{:+}", item.stored - item.counted),
+    ]
+}

@@ -1,6 +1,5 @@
 //! The rows that stores keep: typed and closed, so that each store lays them out in its own idiom.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -295,13 +294,14 @@ pub struct Change {
     pub after: Option<Row>,
 }
 
-/// Everything that a batch changes, all or nothing, in one order.
+/// Everything that a batch changes, all or nothing. Each key stands in it once, in no order: a
+/// store that locks rows sorts them first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
     /// Rows that are put or deleted.
-    pub rows: BTreeMap<Key, Change>,
+    pub rows: Vec<(Key, Change)>,
     /// Additions to totals. They never conflict.
-    pub adds: BTreeMap<TotalKey, i64>,
+    pub adds: Vec<(TotalKey, i64)>,
     /// The newest stamp that the batch used.
     pub stamp: Stamp,
 }

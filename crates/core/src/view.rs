@@ -4,7 +4,7 @@
 //! was missed and runs the rule again; rules are pure, so there is no second function that says
 //! which rows a rule needs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::command::Cost;
 use crate::error::Refusal;
@@ -42,10 +42,14 @@ impl Wants {
     }
 }
 
-#[derive(Default)]
+/// A map whose hash is fast on short keys, and seeded, since callers choose the ids in them.
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
 struct Slot<T> {
     loaded: T,
     now: T,
+    /// Whether it has been asked for and not loaded yet.
+    missing: bool,
     /// Whether a decision stands on it. Rows always count as such.
     guarded: bool,
 }
@@ -53,8 +57,8 @@ struct Slot<T> {
 /// One batch's view of the store.
 #[derive(Default)]
 pub struct View {
-    rows: HashMap<Key, Slot<Option<Row>>>,
-    totals: HashMap<TotalKey, Slot<i64>>,
+    rows: Map<Key, Slot<Option<Row>>>,
+    totals: Map<TotalKey, Slot<i64>>,
     missing: Wants,
     /// What to put back if the command at hand is refused, newest last.
     undo: Vec<Undo>,
@@ -76,38 +80,46 @@ pub struct Savepoint {
 impl View {
     /// Fills in a loaded row.
     pub fn fill_row(&mut self, key: Key, row: Option<Row>) {
-        self.rows.entry(key).or_insert_with(|| Slot { loaded: row.clone(), now: row, guarded: true });
+        self.rows.insert(key, Slot { loaded: row.clone(), now: row, missing: false, guarded: true });
     }
 
     /// Fills in a loaded total.
     pub fn fill_total(&mut self, key: TotalKey, value: i64) {
-        self.totals.entry(key).or_insert(Slot { loaded: value, now: value, guarded: false });
+        self.totals.insert(key, Slot { loaded: value, now: value, missing: false, guarded: false });
     }
 
-    /// What the last run missed.
+    /// What was missed since the last time, each row once.
     pub fn take_missing(&mut self) -> Wants {
-        let mut wants = std::mem::take(&mut self.missing);
-        wants.rows.sort_unstable();
-        wants.rows.dedup();
-        wants.totals.sort_unstable();
-        wants.totals.dedup();
-        wants
+        std::mem::take(&mut self.missing)
     }
 
     /// Names every row that the rule is about to look at; stops if one is not loaded.
     pub fn want(&mut self, rows: &[Key], totals: &[TotalKey]) -> Result<(), Stop> {
-        let before = self.missing.rows.len() + self.missing.totals.len();
+        let mut loaded = true;
         for key in rows {
-            if !self.rows.contains_key(key) {
-                self.missing.rows.push(key.clone());
-            }
+            loaded &= self.rows.get(key).is_some_and(|slot| !slot.missing) || self.miss_row(key);
         }
         for key in totals {
-            if !self.totals.contains_key(key) {
-                self.missing.totals.push(key.clone());
-            }
+            loaded &= self.totals.get(key).is_some_and(|slot| !slot.missing) || self.miss_total(key);
         }
-        if self.missing.rows.len() + self.missing.totals.len() > before { Err(Stop::Miss) } else { Ok(()) }
+        if loaded { Ok(()) } else { Err(Stop::Miss) }
+    }
+
+    /// Notes that a row is to be loaded, once however many ask for it. It is not there: false.
+    fn miss_row(&mut self, key: &Key) -> bool {
+        if !self.rows.contains_key(key) {
+            self.rows.insert(key.clone(), Slot { loaded: None, now: None, missing: true, guarded: true });
+            self.missing.rows.push(key.clone());
+        }
+        false
+    }
+
+    fn miss_total(&mut self, key: &TotalKey) -> bool {
+        if !self.totals.contains_key(key) {
+            self.totals.insert(key.clone(), Slot { loaded: 0, now: 0, missing: true, guarded: false });
+            self.missing.totals.push(key.clone());
+        }
+        false
     }
 
     /// Reads a row: one read of the cost.
@@ -120,9 +132,9 @@ impl View {
     /// which the cost therefore leaves out.
     pub fn row_uncounted(&mut self, key: &Key) -> Result<Option<Row>, Stop> {
         match self.rows.get(key) {
-            Some(slot) => Ok(slot.now.clone()),
-            None => {
-                self.missing.rows.push(key.clone());
+            Some(slot) if !slot.missing => Ok(slot.now.clone()),
+            _ => {
+                self.miss_row(key);
                 Err(Stop::Miss)
             }
         }
@@ -140,9 +152,9 @@ impl View {
     /// Shows a total without deciding on it: the answer's count, at no cost.
     pub fn total(&mut self, key: &TotalKey) -> Result<i64, Stop> {
         match self.totals.get(key) {
-            Some(slot) => Ok(slot.now),
-            None => {
-                self.missing.totals.push(key.clone());
+            Some(slot) if !slot.missing => Ok(slot.now),
+            _ => {
+                self.miss_total(key);
                 Err(Stop::Miss)
             }
         }
@@ -165,8 +177,8 @@ impl View {
 
     /// Puts or deletes a row that is not one of the caller's records.
     pub fn set_uncounted(&mut self, key: Key, row: Option<Row>) -> Result<(), Stop> {
-        let Some(slot) = self.rows.get_mut(&key) else {
-            self.missing.rows.push(key);
+        let Some(slot) = self.rows.get_mut(&key).filter(|slot| !slot.missing) else {
+            self.miss_row(&key);
             return Err(Stop::Miss);
         };
         let was = std::mem::replace(&mut slot.now, row);
@@ -177,8 +189,8 @@ impl View {
     /// Adds to a total, and gives it as it is afterwards. Nothing ever clamps: a total that would
     /// fall below zero is a defect, and is refused loudly.
     pub fn add(&mut self, key: &TotalKey, by: i64) -> Result<i64, Stop> {
-        let Some(slot) = self.totals.get_mut(key) else {
-            self.missing.totals.push(key.clone());
+        let Some(slot) = self.totals.get_mut(key).filter(|slot| !slot.missing) else {
+            self.miss_total(key);
             return Err(Stop::Miss);
         };
         let after = slot.now.checked_add(by).filter(|after| *after >= 0 || by > 0);
@@ -233,7 +245,7 @@ impl View {
             .filter(|(_, slot)| slot.loaded != slot.now)
             .map(|(key, slot)| (key.clone(), Change { before: slot.loaded.clone(), after: slot.now.clone() }))
             .collect();
-        let adds: BTreeMap<_, _> = self
+        let adds = self
             .totals
             .iter()
             .filter(|(_, slot)| slot.loaded != slot.now)

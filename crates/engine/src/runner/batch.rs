@@ -24,6 +24,9 @@ const CONFLICTS_BEFORE_SPLIT: u32 = 4;
 /// Conflicts in a row before a single command is given up.
 const CONFLICTS_MAX: u32 = 32;
 
+/// Loads of one batch. Rules name their rows at once, so two or three are usual.
+const ROUNDS_MAX: usize = 64;
+
 /// Decides batches one after another.
 pub(super) struct Decider<E, C> {
     engine: Arc<E>,
@@ -99,7 +102,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
         let mut mark = None;
         // Each round gives out the same ids, so that a row named by a fresh one is found loaded.
         let ids = self.ids.clone();
-        loop {
+        for _ in 0..ROUNDS_MAX {
             self.ids = ids.clone();
             let mut decided = Vec::with_capacity(tickets.len());
             for ticket in tickets {
@@ -123,6 +126,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                 view.fill_total(key, total);
             }
         }
+        Err(StoreError::Broken("a decision keeps asking for more rows".into()))
     }
 
     /// One rule. A rule that panics harms only its own command.
@@ -143,19 +147,16 @@ impl<E: Engine, C: Clock> Decider<E, C> {
 
 impl Draft {
     fn into_pending(mut self, tickets: Vec<Ticket>, committed: Committed, conflicts: u32) -> Pending {
+        let now = |key: &TotalKey| self.view.final_total(key).unwrap_or_default();
         let totals: Vec<(TotalKey, i64)> = match committed.totals {
-            Some(actual) => self.changes.adds.keys().cloned().zip(actual).collect(),
+            Some(actual) => self.changes.adds.into_iter().map(|(key, _)| key).zip(actual).collect(),
             None => {
-                let now = |key: &TotalKey| self.view.final_total(key).unwrap_or_default();
-                self.changes.adds.keys().map(|key| (key.clone(), now(key))).collect()
+                self.changes.adds.into_iter().map(|(key, _)| (now(&key), key)).map(|(now, key)| (key, now)).collect()
             }
         };
         // Another server may have added meanwhile: move the counts in the answers by as much.
-        let off: HashMap<TotalKey, i64> = totals
-            .iter()
-            .map(|(key, actual)| (key.clone(), actual - self.view.final_total(key).unwrap_or(*actual)))
-            .filter(|(_, off)| *off != 0)
-            .collect();
+        let off: HashMap<&TotalKey, i64> =
+            totals.iter().map(|(key, actual)| (key, actual - now(key))).filter(|(_, off)| *off != 0).collect();
         if !off.is_empty() {
             for reply in self.decided.iter_mut().filter_map(|decided| decided.reply.as_mut().ok()) {
                 correct(reply, &off);
@@ -171,7 +172,7 @@ impl Draft {
     }
 }
 
-fn correct(reply: &mut Reply, off: &HashMap<TotalKey, i64>) {
+fn correct(reply: &mut Reply, off: &HashMap<&TotalKey, i64>) {
     match reply {
         Reply::Edge(edge) => {
             let key = relation::edge_key(&edge.relation, &edge.object, &edge.subject);

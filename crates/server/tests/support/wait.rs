@@ -1,0 +1,18 @@
+//! Waiting for a condition, never for a time.
+
+use std::time::{Duration, Instant};
+
+/// How long anything at all may take before a test calls it broken.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks again and again until there is an answer; panics with `what` when there never is one.
+pub async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(started.elapsed() < PATIENCE, "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

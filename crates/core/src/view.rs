@@ -78,6 +78,14 @@ pub struct Savepoint {
 }
 
 impl View {
+    /// A view that will not have to grow for so many commands of the usual kind.
+    pub fn with_room_for(commands: usize) -> Self {
+        let mut view = Self::default();
+        view.rows.reserve(2 * commands);
+        view.totals.reserve(2 * commands);
+        view
+    }
+
     /// Fills in a loaded row.
     pub fn fill_row(&mut self, key: Key, row: Option<Row>) {
         self.rows.insert(key, Slot { loaded: row.clone(), now: row, missing: false, guarded: true });

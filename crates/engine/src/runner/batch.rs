@@ -97,7 +97,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
 
     /// Runs every rule until none of them misses a row.
     async fn draft(&mut self, tickets: &[Ticket]) -> Result<Draft, StoreError> {
-        let mut view = View::default();
+        let mut view = View::with_room_for(tickets.iter().map(|ticket| ticket.weight).sum());
         let start = view.savepoint();
         let mut mark = None;
         // Each round gives out the same ids, so that a row named by a fresh one is found loaded.
@@ -105,9 +105,10 @@ impl<E: Engine, C: Clock> Decider<E, C> {
         for _ in 0..ROUNDS_MAX {
             self.ids = ids.clone();
             let mut decided = Vec::with_capacity(tickets.len());
+            let now = self.clock.now();
             for ticket in tickets {
                 // A batch of several commands uses as many stamps.
-                let stamp = self.stamp.next(self.clock.now());
+                let stamp = self.stamp.next(now);
                 self.stamp = Stamp(stamp.0 + ticket.weight as u64 - 1);
                 decided.extend(self.decide(&ticket.call, stamp, &mut view));
             }

@@ -58,11 +58,12 @@ impl Engine for Embedded {
     }
 
     async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
-        self.store.ready().await.map_err(unavailable)?;
         self.read_rows(wants)
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
+        // Here rather than before the load: reads go on when the store takes no writes.
+        self.store.ready().await.map_err(unavailable)?;
         self.write_rows(&seen, changes)
     }
 

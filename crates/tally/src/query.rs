@@ -13,7 +13,7 @@ use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Object, Row, Side, TotalKey}
 use tally_core::rules::object;
 use tally_core::view::Wants;
 use tally_core::{Answer, Auth, Catalog, Cursor, Name, ObjectId, Query, Refusal, RelationDef, SubjectId, Timestamp};
-use tally_engine::{Engine, Loaded, Place, Range};
+use tally_engine::{Engine, Loaded, Page, Place, Range};
 
 use crate::Error;
 
@@ -70,8 +70,28 @@ struct Reader<'a, E> {
 impl<E: Engine> Reader<'_, E> {
     async fn load(&self, wants: &Wants) -> Result<Loaded, Error> {
         let loaded = self.engine.load(wants).await?;
+        match self.engine.settle(loaded.mark).await {
+            Ok(()) => return Ok(loaded),
+            // A failing disk took back what was read: what is left is the answer.
+            Err(error) if error.is_transient() => {}
+            Err(error) => return Err(error.into()),
+        }
+        let loaded = self.engine.load(wants).await?;
         self.engine.settle(loaded.mark).await?;
         Ok(loaded)
+    }
+
+    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, Error> {
+        let page = self.engine.scan(range, limit).await?;
+        match self.engine.settle(page.mark).await {
+            Ok(()) => return Ok(page),
+            // As in `load`.
+            Err(error) if error.is_transient() => {}
+            Err(error) => return Err(error.into()),
+        }
+        let page = self.engine.scan(range, limit).await?;
+        self.engine.settle(page.mark).await?;
+        Ok(page)
     }
 
     async fn row(&self, key: Key) -> Result<Option<Row>, Error> {
@@ -155,8 +175,7 @@ impl<E: Engine> Reader<'_, E> {
         let list = ListKey { side, id, relation: Some(name.clone()), hidden: false };
         let after = cursor.map(|text| Cursor::decode(text, &list)).transpose()?;
         let range = Range::List { after: after.map(|cursor| Place { relation: name, cursor }), list: list.clone() };
-        let page = self.engine.scan(&range, limit as usize).await?;
-        self.engine.settle(page.mark).await?;
+        let page = self.scan(&range, limit as usize).await?;
         let last = page.items.last().filter(|_| page.more);
         let next_cursor = last.and_then(|(key, row)| match (key, row) {
             (Key::Edge(key), Row::Edge(edge)) => Some(Place::of(&list, key, edge).cursor.encode(&list)),

@@ -127,10 +127,10 @@ impl Store {
         self.shared.apply(batch)
     }
 
-    /// The last applied position.
+    /// The last applied position whose rows are there to be read: a batch that is taken back moves it back.
     #[must_use]
     pub fn position(&self) -> Position {
-        self.shared.writer().last
+        self.shared.writer().visible
     }
 
     /// Everything up to this position survives a crash.

@@ -58,6 +58,8 @@ pub(super) struct Shared {
 pub(super) struct Writer {
     /// The last position given out.
     pub(super) last: u64,
+    /// The last position whose rows can be read.
+    pub(super) visible: u64,
     /// Framed records that the sync thread has not taken yet.
     pub(super) pending: Vec<u8>,
     pub(super) state: State,
@@ -120,7 +122,7 @@ impl Shared {
             log,
             tables,
             overlays: RwLock::new(overlays),
-            writer: Mutex::new(Writer { last, ..Writer::default() }),
+            writer: Mutex::new(Writer { last, visible: last, ..Writer::default() }),
             written: Condvar::new(),
             durable: AtomicU64::new(last),
             waiters: Waiters::default(),
@@ -167,6 +169,7 @@ impl Shared {
         }
         record::frame(&mut writer.pending, position, bytes);
         writer.last = position;
+        writer.visible = position;
         let wake = std::mem::take(&mut writer.asleep);
         drop(writer);
         if wake {

@@ -32,7 +32,7 @@ impl Snapshot {
             let mut overlays = shared.overlays_mut();
             overlays.freeze();
             let frozen = overlays.frozen.iter().rev().cloned().collect();
-            (frozen, shared.tables.pin(), writer.last)
+            (frozen, shared.tables.pin(), writer.visible)
         };
         shared.nudge_mover();
         Self { shared, overlays, moment, position }

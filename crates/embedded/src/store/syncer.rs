@@ -86,14 +86,16 @@ fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) {
     tracing::error!(%error, "the log cannot be written; writes are refused until it can");
     let why = error.to_string();
     {
+        // Held throughout, so that nobody reads rows that are about to go.
         let mut writer = shared.writer();
         writer.state = State::Failed { why: why.clone() };
         shared.discard(&mut writer, log.synced(), &why);
-    }
-    // Some of what was taken may have reached the disk before the failure.
-    shared.durable.store(log.synced(), Ordering::Release);
-    if let Err(error) = take_back(shared, log.synced()) {
-        tracing::error!(%error, "rows of refused writes stay visible until the log can be read");
+        // Some of what was taken may have reached the disk before the failure.
+        shared.durable.store(log.synced(), Ordering::Release);
+        match take_back(shared, log.synced()) {
+            Ok(()) => writer.visible = log.synced(),
+            Err(error) => tracing::error!(%error, "nothing can be read until the log can be"),
+        }
     }
     shared.waiters.wake(u64::MAX);
     shared.unready.wake(u64::MAX);
@@ -144,7 +146,10 @@ fn recover(shared: &Shared, log: &LogWriter) -> Option<LogWriter> {
             }
         }
         let last = shared.writer().last;
-        let fresh = take_back(shared, log.synced()).and_then(|()| log.restart(&shared.log, last));
+        let fresh = take_back(shared, log.synced()).and_then(|()| {
+            shared.writer().visible = log.synced();
+            log.restart(&shared.log, last)
+        });
         match fresh {
             Ok(fresh) => {
                 tracing::info!("the log can be written again; writes are taken");

@@ -78,14 +78,24 @@ impl Server {
 
     /// Starts one with more flags, and perhaps a store that is somewhere else.
     pub async fn start_with(config: &str, args: &[&str], store: Option<&Path>) -> Self {
+        let mut server = Self::spawned(config, args, store);
+        server.ready().await;
+        server
+    }
+
+    /// Starts one on a store that it may refuse: `Err` with what it said when it did.
+    pub async fn try_start_on(store: &Path) -> Result<Self, String> {
+        let mut server = Self::spawned("", &[], Some(store));
+        server.started_or_refused().await.map(|()| server)
+    }
+
+    fn spawned(config: &str, args: &[&str], store: Option<&Path>) -> Self {
         let home = TempDir::new().unwrap();
         let store = store.map_or_else(|| home.path().join("store"), Path::to_path_buf);
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let mut place = Place { home, store, config: config.to_owned(), args, runs: 0 };
         let child = place.spawn();
-        let mut server = Self { child, base: String::new(), place };
-        server.ready().await;
-        server
+        Self { child, base: String::new(), place }
     }
 
     async fn ready(&mut self) {
@@ -170,9 +180,7 @@ impl Server {
         self.restart().await;
     }
 
-    /// Starts it again where it may refuse: `Err` with what it said when it did.
-    pub async fn try_restart(&mut self) -> Result<(), String> {
-        self.child = self.place.spawn();
+    async fn started_or_refused(&mut self) -> Result<(), String> {
         let ended = until("the server starts or refuses", async || match self.child.try_wait().unwrap() {
             Some(_) => Some(true),
             None => address(&self.log()).map(|_| false),

@@ -64,6 +64,8 @@ impl Engine for Embedded {
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
         // Here rather than before the load: reads go on when the store takes no writes.
         self.store.ready().await.map_err(unavailable)?;
+        // Waits for room here and not before a load: reads go on when the disk is full.
+        self.store.ready().await.map_err(unavailable)?;
         self.write_rows(&seen, changes)
     }
 

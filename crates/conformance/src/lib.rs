@@ -1,1 +1,95 @@
-//! .
+//! One suite over every store: what an engine must do, whatever it is made of.
+//!
+//! An engine's test file says how to open it and calls [`run`]; every case then has a name of its
+//! own, such as `embedded::contract::conflict_on_a_moved_row`.
+//!
+//! | suite | what it proves |
+//! |---|---|
+//! | `contract` | each promise of the [`Engine`] trait, one at a time |
+//! | `histories` | random histories are answered like the oracle answers them; concurrent ones add up |
+//! | `crash` | a failure at any step: answered means present, otherwise all or nothing |
+//! | `jobs` | long work goes on wherever it was stopped |
+
+mod auditor;
+mod contract;
+mod crash;
+mod driver;
+mod histories;
+mod jobs;
+mod running;
+mod sample;
+mod stand;
+mod sweeper;
+mod universe;
+mod walk;
+
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Trial};
+use tally_engine::Engine;
+
+use stand::Stand;
+
+/// How to open the engine under test.
+pub trait EngineFactory: Send + Sync + 'static {
+    /// The engine.
+    type Engine: Engine;
+    /// Where one store lives: a folder, a schema, a prefix. Dropped when its case is over.
+    type Place: Send + Sync;
+
+    /// A place with nothing in it, that no other case uses.
+    fn place(&self) -> Self::Place;
+
+    /// Opens the store in a place; a second time, with what was left there.
+    fn open(&self, place: &Self::Place) -> impl Future<Output = Self::Engine> + Send;
+
+    /// Whether a store that is closed can be opened again with what it held.
+    fn reopens(&self) -> bool {
+        true
+    }
+
+    /// Waits until indexes that follow behind a commit have caught up. Most stores have none.
+    fn drain(&self, _engine: &Self::Engine) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+}
+
+/// Every case of the suite for one engine, named `name::suite::case`.
+pub fn trials<F: EngineFactory>(name: &str, factory: F) -> Vec<Trial> {
+    let factory = Arc::new(factory);
+    let suites = [
+        ("contract", contract::cases::<F>()),
+        ("histories", histories::cases::<F>()),
+        ("crash", crash::cases::<F>()),
+        ("jobs", jobs::cases::<F>()),
+    ];
+    let mut trials = Vec::new();
+    for (suite, cases) in suites {
+        for (case, run) in cases {
+            let factory = factory.clone();
+            trials.push(Trial::test(format!("{name}::{suite}::{case}"), move || {
+                // Several threads, because an engine may block one while another waits for it.
+                let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+                runtime.block_on(run(Stand::new(factory)));
+                Ok(())
+            }));
+        }
+    }
+    trials
+}
+
+/// The whole of an engine's test file: runs these trials with the arguments of the command line.
+pub fn run(trials: Vec<Trial>) -> ! {
+    libtest_mimic::run(&Arguments::from_args(), trials).exit()
+}
+
+/// A case's name, and what it does on a stand of its own.
+type Case<F> = (&'static str, fn(Stand<F>) -> std::pin::Pin<Box<dyn Future<Output = ()>>>);
+
+/// Lists async functions over a [`Stand`] as cases, each named after itself.
+macro_rules! cases {
+    ($($module:ident: $($case:ident),+ $(,)?);+ $(;)?) => {
+        vec![$($((stringify!($case), |stand| Box::pin($module::$case(stand)))),+),+]
+    };
+}
+use cases;

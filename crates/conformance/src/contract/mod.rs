@@ -1,0 +1,63 @@
+//! Each promise of the engine trait, one at a time.
+
+mod bounds;
+mod commit;
+mod conflict;
+mod ids;
+mod ranges;
+mod reopen;
+mod rows;
+mod scan;
+
+use crate::{Case, EngineFactory, cases};
+
+/// Every case.
+pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
+    cases![
+        commit:
+            a_commit_is_seen_by_the_next_load,
+            a_commit_that_conflicts_writes_nothing,
+            additions_do_not_conflict,
+            what_was_committed_can_be_settled,
+            an_engine_can_be_prepared_twice,
+            increments_of_many_tasks_are_all_kept;
+        conflict:
+            conflict_on_a_moved_row,
+            conflict_on_a_row_made_meanwhile,
+            conflict_on_a_row_removed_meanwhile,
+            conflict_on_a_row_that_was_only_looked_at,
+            conflict_on_an_absence_that_was_only_looked_at,
+            conflict_on_a_total_that_was_decided_on,
+            rows_elsewhere_do_not_conflict;
+        rows:
+            every_row_comes_back_as_it_went_in,
+            rows_are_replaced_and_deleted,
+            a_load_answers_in_the_order_of_the_wants,
+            totals_are_exact,
+            an_audit_names_the_total_that_drifted;
+        scan:
+            lists_are_newest_first_and_break_ties,
+            pages_of_every_size_make_up_the_list,
+            deletions_between_pages_do_not_move_the_rest,
+            additions_between_pages_come_before_them,
+            hidden_edges_stand_in_lists_of_their_own,
+            a_list_over_all_relations_goes_one_by_one,
+            a_list_follows_its_edges,
+            empty_lists_are_empty;
+        ranges:
+            open_jobs_are_listed_until_they_end,
+            api_keys_are_listed_by_id,
+            remembered_answers_are_listed_by_expiry;
+        ids:
+            ids_that_look_alike_are_not_the_same,
+            ids_that_begin_alike_have_lists_of_their_own;
+        bounds:
+            the_longest_ids_fit,
+            the_largest_meta_fits,
+            the_largest_batch_fits;
+        reopen:
+            reopening_keeps_everything,
+            reopening_keeps_the_newest_stamp,
+            what_was_deleted_stays_deleted;
+    ]
+}

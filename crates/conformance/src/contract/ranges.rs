@@ -1,0 +1,83 @@
+//! The other ranges: open jobs, API keys, remembered answers.
+
+use std::sync::Arc;
+
+use tally_core::Command;
+use tally_core::rows::{ApiKey, JobId, Key, Replay, Role, Row};
+use tally_core::time::Timestamp;
+use tally_engine::{Engine, Range};
+
+use crate::EngineFactory;
+use crate::driver::{Hand, apply, write};
+use crate::sample::{catalog, replay_key, subject};
+use crate::stand::Stand;
+
+/// The keys of a range, which must be the same at every page size, as far as the page goes.
+async fn keys<E: Engine>(engine: &E, range: &Range) -> Vec<Key> {
+    let whole = engine.scan(range, 1_000).await.expect("a scan works");
+    assert!(!whole.more);
+    let whole: Vec<Key> = whole.items.into_iter().map(|(key, _)| key).collect();
+    for limit in 1..=whole.len() + 1 {
+        let page = engine.scan(range, limit).await.expect("a scan works");
+        let found: Vec<Key> = page.items.into_iter().map(|(key, _)| key).collect();
+        assert_eq!(found, whole[..limit.min(whole.len())], "a page of {limit}");
+        assert_eq!(page.more, limit < whole.len(), "more behind a page of {limit} of {}", whole.len());
+    }
+    whole
+}
+
+pub(super) async fn open_jobs_are_listed_until_they_end<F: EngineFactory>(stand: Stand<F>) {
+    let (engine, catalog) = (stand.open().await, catalog());
+    let mut hand = Hand::new(&*engine, &catalog);
+    assert_eq!(keys(&*engine, &Range::OpenJobs).await, []);
+    // Ids are random numbers: their order is that of the numbers, whatever their size.
+    let ids = [7, 1, u64::MAX, 256, 1 << 63];
+    for id in ids {
+        let step = crate::driver::Step { id, ..hand.step(Command::Forget { subject: subject("alice") }) };
+        apply(&*engine, &catalog, &step).await;
+    }
+    let jobs = |ids: &[u64]| ids.iter().map(|id| Key::Job(JobId(*id))).collect::<Vec<_>>();
+    assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 256, 1 << 63, u64::MAX]));
+    hand.run(Command::Sweep { job: JobId(256), edges: Vec::new() }).await;
+    hand.run(Command::Sweep { job: JobId(7), edges: vec![crate::sample::edge_key("like", "post:1", "alice")] }).await;
+    assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
+    let engine = stand.reopen(engine).await;
+    assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
+}
+
+pub(super) async fn api_keys_are_listed_by_id<F: EngineFactory>(stand: Stand<F>) {
+    let (engine, catalog) = (stand.open().await, catalog());
+    let mut hand = Hand::new(&*engine, &catalog);
+    assert_eq!(keys(&*engine, &Range::ApiKeys).await, []);
+    for id in ["b", "ab", "a", "B", "a_b"] {
+        let (hash, name) = (format!("hash of {id}"), id.to_owned());
+        let key = ApiKey { hash, role: Role::Read, name, created_at: Timestamp(1), revoked_at: None };
+        hand.run(Command::PutApiKey { id: id.into(), key }).await;
+    }
+    hand.run(Command::RevokeApiKey { id: "ab".into() }).await;
+    let expected: Vec<Key> = ["B", "a", "a_b", "ab", "b"].map(|id| Key::ApiKey(id.into())).to_vec();
+    assert_eq!(keys(&*engine, &Range::ApiKeys).await, expected, "a key that was revoked is still known");
+    let page = engine.scan(&Range::ApiKeys, 10).await.expect("a scan works");
+    let revoked = |row: &Row| matches!(row, Row::ApiKey(key) if key.revoked_at.is_some());
+    let found: Vec<Key> = page.items.into_iter().filter(|(_, row)| revoked(row)).map(|(key, _)| key).collect();
+    assert_eq!(found, [Key::ApiKey("ab".into())]);
+}
+
+pub(super) async fn remembered_answers_are_listed_by_expiry<F: EngineFactory>(stand: Stand<F>) {
+    let engine = stand.open().await;
+    let due = |before| Range::Replays { before: Timestamp(before) };
+    let row =
+        |at| Some(Row::Replay(Replay { fields: Arc::default(), answer: "null".into(), expires_at: Timestamp(at) }));
+    let key = |caller: &str, key: &str| Key::Replay(replay_key(caller, key));
+    assert_eq!(keys(&*engine, &due(u64::MAX)).await, []);
+    let (c, ab, a, b) = (key("app", "c"), key("ap", "pab"), key("app", "a"), key("other", "a"));
+    write(&*engine, [(c.clone(), row(10)), (a.clone(), row(300)), (ab.clone(), row(20)), (b.clone(), row(20))], [])
+        .await;
+    assert_eq!(keys(&*engine, &due(10)).await, [], "before is before");
+    assert_eq!(keys(&*engine, &due(11)).await, std::slice::from_ref(&c));
+    assert_eq!(keys(&*engine, &due(300)).await, [c.clone(), ab.clone(), b.clone()]);
+    assert_eq!(keys(&*engine, &due(301)).await, [c.clone(), ab.clone(), b.clone(), a.clone()]);
+    // Remembered again, and dropped.
+    write(&*engine, [(c.clone(), row(500)), (b, None)], []).await;
+    assert_eq!(keys(&*engine, &due(u64::MAX)).await, [ab, a, c]);
+}

@@ -36,7 +36,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         "1M subjects, 100k objects by Zipf 1.0, {likes} likes and {bookmarks} bookmarks loaded first, 64 connections, {} s a row",
         options.seconds()
     );
-    let mut report = Report::new("feed", "feeds", data);
+    let mut report = Report::new("feed", "feeds", data, &options.rows);
     report.base_system = "Redis".into();
     let load = options.load(64);
 

@@ -29,7 +29,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         "1M subjects, 100k objects by Zipf 1.0, 10 % repeats, {preload} edges loaded first, {} s a row after a warm-up",
         options.seconds()
     );
-    let mut report = Report::new("likes", "likes", data);
+    let mut report = Report::new("likes", "likes", data, &options.rows);
     // One system at a time: on a small machine an idle neighbour still takes caches and disk.
     if options.wants(System::Redis) {
         measure_redis(options, preload, &mut report).await?;

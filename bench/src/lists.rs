@@ -41,7 +41,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         "1M subjects, 100k objects by Zipf 1.0, {preload} edges loaded first and {LIKES_PER_SUBJECT} for each of {LISTS} subjects, 64 connections, {} s a row",
         options.seconds()
     );
-    let mut report = Report::new("lists", "lists", data);
+    let mut report = Report::new("lists", "lists", data, &options.rows);
     report.base_system = "Redis".into();
     let load = options.load(64);
 

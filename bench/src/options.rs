@@ -31,6 +31,9 @@ pub(crate) struct Options {
     /// Only this system; may be repeated. Ratios need their peers.
     #[arg(long)]
     only: Vec<System>,
+    /// Only rows whose name holds this, such as `single` or `redis.always`; may be repeated.
+    #[arg(long)]
+    pub(crate) rows: Vec<String>,
     /// Threads of the load generator.
     #[arg(long, default_value_t = 1)]
     client_threads: usize,
@@ -66,7 +69,7 @@ impl Options {
 
     /// A partial or quick run must not overwrite the kept figures.
     pub(crate) fn out_folder(&self) -> PathBuf {
-        let whole = !self.quick && self.only.is_empty();
+        let whole = !self.quick && self.only.is_empty() && self.rows.is_empty();
         let usual = if whole { "docs/benchmarks" } else { "target/benchmarks" };
         self.out.clone().unwrap_or_else(|| usual.into())
     }

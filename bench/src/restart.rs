@@ -14,8 +14,12 @@ const KILLS: usize = 5;
 /// Loads, then kills under load and starts again.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let edges = options.preload(10_000_000);
-    let mut report =
-        Report::new("restart", "likes", format!("{edges} edges loaded, then {KILLS} times: likes, kill -9, start"));
+    let mut report = Report::new(
+        "restart",
+        "likes",
+        format!("{edges} edges loaded, then {KILLS} times: likes, kill -9, start"),
+        &options.rows,
+    );
     report.setups.push(tally::SETUP.into());
     let mut tally = Tally::start(options).await?;
     let progress = Progress::counted("loading Tally", edges.into());

@@ -15,13 +15,16 @@ pub(crate) struct Take<'a> {
 }
 
 impl Take<'_> {
-    /// Measures, and adds the row to the report.
+    /// Measures, and adds the row to the report. A row that was not asked for is passed over.
     pub(crate) async fn measure(
         self,
         report: &mut Report,
         memory_bytes: impl Fn() -> u64,
         measuring: impl Future<Output = Result<Measured>>,
     ) -> Result<()> {
+        if !report.wants(self.id) {
+            return Ok(());
+        }
         let progress = Progress::spinner(&format!("{}: {} ({})", self.system, self.group, self.how));
         let measured = measuring.await.with_context(|| format!("measuring {}", self.id))?;
         drop(progress);

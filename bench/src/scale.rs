@@ -14,8 +14,12 @@ const SMALL: u32 = 100_000;
 /// Measures the same rows at 100k edges and at 10M (or `--preload`), on one store that grows.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let large = options.preload(10_000_000).max(SMALL * 2);
-    let mut report =
-        Report::new("scale", "operations", format!("{SMALL} edges, then {large}, {} s a row", options.seconds()));
+    let mut report = Report::new(
+        "scale",
+        "operations",
+        format!("{SMALL} edges, then {large}, {} s a row", options.seconds()),
+        &options.rows,
+    );
     report.setups.push(tally::SETUP.into());
     let tally = Tally::start(options).await?;
     let mut loaded = 0;

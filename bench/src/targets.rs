@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_best_row_counts_and_a_missing_peer_is_left_out() {
-        let mut report = Report::new("likes", "likes", String::new());
+        let mut report = Report::new("likes", "likes", String::new(), &[]);
         for (id, per_s) in [("tally.single.64", 10.0), ("tally.single.256", 15.0), ("redis.always.single", 10.0)] {
             let measured = Measured { per_s, latency: Histogram::new(), client_cores: 0.0 };
             report.rows.push(Row::new(id, "g", "s", "h", &measured, 0));

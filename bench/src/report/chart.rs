@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_longest_bar_fills_the_room_and_text_is_escaped() {
-        let mut report = Report::new("likes", "likes", String::new());
+        let mut report = Report::new("likes", "likes", String::new(), &[]);
         for (system, per_s) in [("Tally", 200.0), ("Redis <7>", 100.0)] {
             let measured = Measured { per_s, latency: Histogram::new(), client_cores: 0.0 };
             report.rows.push(Row::new("id", "one", system, "64", &measured, 0));

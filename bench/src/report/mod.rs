@@ -71,10 +71,13 @@ pub(crate) struct Report {
     pub(crate) targets: Vec<Judged>,
     /// The row that ratios are taken against, by group; the first row where the group lacks it.
     pub(crate) base_system: String,
+    /// Parts of names; when there are any, other rows are not measured.
+    #[serde(skip)]
+    pub(crate) row_filter: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn new(bench: &str, operation: &str, data: String) -> Self {
+    pub(crate) fn new(bench: &str, operation: &str, data: String, row_filter: &[String]) -> Self {
         Self {
             bench: bench.into(),
             operation: operation.into(),
@@ -85,7 +88,13 @@ impl Report {
             figures: Vec::new(),
             targets: Vec::new(),
             base_system: "Redis, AOF always".into(),
+            row_filter: row_filter.to_vec(),
         }
+    }
+
+    /// Whether this row was asked for.
+    pub(crate) fn wants(&self, id: &str) -> bool {
+        self.row_filter.is_empty() || self.row_filter.iter().any(|part| id.contains(part.as_str()))
     }
 
     pub(crate) fn figure(&mut self, id: &str, what: &str, value: f64, unit: &str) {

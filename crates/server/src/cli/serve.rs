@@ -1,6 +1,7 @@
 //! `tally serve`: settings, log, signals, server.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use super::failure::Failure;
 use super::logging;
@@ -20,28 +21,27 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let settings = config::load(args)?;
     logging::init(&settings.log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let serving = crate::serve::serve(settings, |_| {}, told_to_stop());
-    runtime.block_on(serving).map_err(|error| Failure::new(format!("{error:#}")))
+    let served = runtime.block_on(async {
+        // Before anything is opened, so that no signal finds the process unprepared once it listens.
+        let told = told_to_stop()?;
+        crate::serve::serve(settings, |_| {}, async { drop(told.await) }).await
+    });
+    served.map_err(|error| Failure::new(format!("{error:#}")))
 }
 
-/// Resolves at the first signal to stop. The handlers are put up when this is first polled, which is when
-/// the server listens: before that nothing is in flight, and a signal may end the process as it always does.
-async fn told_to_stop() {
-    let signals = signal(SignalKind::terminate()).and_then(|term| Ok((term, signal(SignalKind::interrupt())?)));
-    let (mut terminate, mut interrupt) = match signals {
-        Ok(signals) => signals,
-        Err(error) => {
-            // Signals then do what they do by default: the process ends at once, and loses nothing answered.
-            tracing::warn!(%error, "signals cannot be caught; stopping will not wait for requests in flight");
-            return std::future::pending().await;
-        }
-    };
-    any(&mut terminate, &mut interrupt).await;
+/// Resolves at the first signal to stop; the second ends the process, whatever it is doing.
+fn told_to_stop() -> std::io::Result<oneshot::Receiver<()>> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (tell, told) = oneshot::channel();
     tokio::spawn(async move {
+        any(&mut terminate, &mut interrupt).await;
+        // The server may be gone already.
+        let _ = tell.send(());
         let code = any(&mut terminate, &mut interrupt).await;
         tracing::warn!("told to stop a second time: stopping at once");
         std::process::exit(code);
     });
+    Ok(told)
 }
 
 /// The exit code that a shell gives to the signal that came.

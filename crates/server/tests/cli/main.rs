@@ -1,0 +1,12 @@
+//! The built binary as a person or a script meets it: what it prints, where, and with which exit code.
+
+#![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails its test, in helpers too")]
+
+mod backup;
+mod config;
+mod data;
+mod doctor;
+mod keys;
+mod start;
+mod verify;
+mod world;

@@ -1,0 +1,63 @@
+//! `tally verify`: a count that was tampered with is found, shown and mended.
+
+use serde_json::json;
+use tally::embedded::store::{Batch, Options, Store};
+
+use crate::world::{Ran, World};
+
+/// Overwrites the count of an object's likes behind Tally's back.
+pub fn tamper(world: &World, object: &str, count: u8) {
+    let store = Store::open(&world.path("data"), Options::default()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(format!("c{object}\0like\0").as_bytes(), &[count]);
+    store.apply(&batch).unwrap();
+    store.close();
+}
+
+fn finds_and_mends(run: impl Fn(&[&str]) -> Ran) {
+    let found = run(&["verify"]);
+    assert_eq!((found.code, found.err.as_str()), (3, ""), "quiet when nobody watches: {found}");
+    for word in ["post:42", "┆ 9", "┆ 2", "┆ +7", "tally verify --repair"] {
+        assert!(found.out.contains(word), "no `{word}` in: {found}");
+    }
+    let report = run(&["verify", "--json"]);
+    assert_eq!(report.code, 3, "{report}");
+    let drift = json!([{"relation": "like", "object": "post:42", "stored": 9, "counted": 2}]);
+    assert_eq!(report.any_json()["drift"], drift);
+    assert_eq!(run(&["count", "like", "post:42", "--json"]).json(), json!({"count": 9}));
+
+    let mended = run(&["verify", "--repair", "--json"]).json();
+    assert_eq!((&mended["drifted"], &mended["repaired"]), (&json!(1), &json!(1)));
+    let sound = run(&["verify"]);
+    assert_eq!(sound.code, 0, "{sound}");
+    assert!(sound.out.contains("3 edges") && sound.out.contains("everything adds up"), "{sound}");
+    assert_eq!(run(&["count", "like", "post:42", "--json"]).json(), json!({"count": 2}));
+}
+
+fn tampered() -> World {
+    let world = World::new();
+    world.seed("data", &[("post:42", "alice"), ("post:42", "bob"), ("post:1", "alice")]);
+    tamper(&world, "post:42", 9);
+    world
+}
+
+#[test]
+fn a_tampered_count_is_found_and_mended_by_a_server() {
+    let world = tampered();
+    let server = world.serve();
+    finds_and_mends(|args| server.run(&world, args));
+}
+
+#[test]
+fn a_tampered_count_is_found_and_mended_in_a_folder() {
+    let world = tampered();
+    finds_and_mends(|args| world.run(&[args, &["--store", &world.url("data")]].concat()));
+}
+
+#[test]
+fn only_an_admin_may_verify() {
+    let world = World::new();
+    let server = world.serve();
+    let made = server.run(&world, &["key", "create", "--role", "service", "--name", "backend", "--json"]).json();
+    server.run_as(&world, made["key"].as_str().unwrap(), &["verify"]).fails(1, "forbidden: ");
+}

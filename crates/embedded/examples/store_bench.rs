@@ -45,6 +45,7 @@ fn run(folder: &Path, batch_likes: u64, likes: u64) {
     let mut batch = Batch::new();
     let mut flying = VecDeque::new();
     let mut took = Vec::new();
+    let mut applied = Vec::new();
     let started = Instant::now();
     for _ in 0..likes / batch_likes {
         let began = Instant::now();
@@ -53,7 +54,9 @@ fn run(folder: &Path, batch_likes: u64, likes: u64) {
         for _ in 0..batch_likes {
             source.like(&store, &mut batch);
         }
+        let applying = Instant::now();
         flying.push_back((store.apply(&batch).expect("the batch is taken"), began));
+        applied.push(applying.elapsed());
         if flying.len() == 2 {
             let (position, began) = flying.pop_front().expect("two are in flight");
             runtime.block_on(store.wait(position)).expect("the batch is durable");
@@ -63,10 +66,12 @@ fn run(folder: &Path, batch_likes: u64, likes: u64) {
     runtime.block_on(store.wait(store.position())).expect("the batch is durable");
     let rate = likes as f64 / started.elapsed().as_secs_f64();
     took.sort_unstable();
+    applied.sort_unstable();
+    let apply_micros = applied[applied.len() / 2].as_secs_f64() * 1e6 / batch_likes as f64;
     let cpu = cpu_by_thread(likes);
     let stats = settle(&store);
     println!(
-        "{batch_likes:>6} {rate:>10.0} {:>9} {:>9} {:>9}  {:.0} (tables {:.0}); CPU µs/like: {cpu}",
+        "{batch_likes:>6} {rate:>10.0} {:>9} {:>9} {:>9}  {:.0} (tables {:.0}); apply {apply_micros:.2} µs/like; CPU µs/like: {cpu}",
         millis(took[took.len() / 2]),
         millis(took[took.len() * 99 / 100]),
         millis(took[took.len() - 1]),

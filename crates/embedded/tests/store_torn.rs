@@ -101,16 +101,21 @@ fn a_flipped_bit_anywhere_in_the_log_is_refused_or_costs_only_the_end() {
 
 #[test]
 fn a_missing_segment_is_refused_with_what_is_missing() {
-    let folder = tempfile::tempdir().unwrap();
-    crashed(120, log_only(), folder.path());
-    let log = files(&folder.path().join("log"));
-    let middle = log.iter().filter(|path| path.extension().is_some_and(|end| end == "log")).nth(2).unwrap();
-    std::fs::remove_file(middle).unwrap();
-    let error = open(folder.path()).unwrap_err();
-    assert!(matches!(&error, StoreError::Damaged { why, .. } if why.contains("missing")), "{error}");
-    let salvaged = Store::open(folder.path(), Options { salvage: true, ..tiny() }).unwrap();
-    let n = numbered_len(&salvaged);
-    assert!(n > 0 && n < 120, "{n}");
+    for missing in [0, 2] {
+        let folder = tempfile::tempdir().unwrap();
+        crashed(120, log_only(), folder.path());
+        let log = files(&folder.path().join("log"));
+        let mut segments = log.iter().filter(|path| path.extension().is_some_and(|end| end == "log"));
+        std::fs::remove_file(segments.nth(missing).unwrap()).unwrap();
+        let error = open(folder.path()).unwrap_err();
+        assert!(matches!(&error, StoreError::Damaged { why, .. } if why.contains("missing")), "{error}");
+
+        let salvaged = Store::open(folder.path(), Options { salvage: true, ..tiny() }).unwrap();
+        let n = numbered_len(&salvaged);
+        assert!((missing == 0) == (n == 0) && n < 120, "{n}");
+        drop(salvaged);
+        assert_eq!(numbered_len(&open(folder.path()).unwrap()), n);
+    }
 }
 
 #[test]

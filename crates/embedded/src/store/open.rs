@@ -1,6 +1,11 @@
 //! Opening: lock, format, tables, log.
 
-use std::{fs, path::Path};
+use std::{
+    collections::VecDeque,
+    fs,
+    path::Path,
+    thread::{self, ScopedJoinHandle},
+};
 
 use byteview::ByteView;
 
@@ -9,12 +14,17 @@ use super::{
     folder::{Folder, sync_folder},
     log::{LogFolder, LogWriter},
     options::Options,
-    overlay::Overlays,
+    overlay::{Overlay, Overlays},
     replay::{Damage, Replayed, replay},
-    segment,
     shared::Shared,
     tables::Tables,
 };
+
+/// Less is not worth a thread.
+const GATHERED_BYTES_MIN: usize = 1 << 20;
+
+/// How many overlays are filled at a time.
+const BUILDERS_MAX: usize = 4;
 
 /// Everything that the store's threads need to start.
 pub(super) fn open(path: &Path, options: Options) -> Result<(Shared, LogWriter)> {
@@ -59,18 +69,29 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Shared, LogWriter)>
     Ok((Shared::new(folder, options, log, tables, overlays, last), writer))
 }
 
-/// Reads what the tables do not have yet into overlays of the usual size.
+/// Reads what the tables do not have yet into overlays.
 fn read_log(folder: &Folder, options: &Options, ingested: u64, created: bool) -> Result<(Overlays, Replayed)> {
     remove_spares(folder)?;
     let mut overlays = Overlays::default();
-    overlays.reserve(log_bytes(folder)?.min(options.overlay_bytes_max));
-    let (replayed, damage) = replay(&folder.log(), ingested, u64::MAX, |position, payload| {
-        overlays.active.apply(position, &ByteView::new(payload));
-        if overlays.active.bytes() >= options.overlay_bytes_max {
-            overlays.freeze();
-        }
+    let (replayed, damage) = thread::scope(|scope| {
+        let mut gathered = Gathered::default();
+        let mut building: VecDeque<ScopedJoinHandle<'_, Overlay>> = VecDeque::new();
+        let found = replay(&folder.log(), ingested, u64::MAX, |position, payload| {
+            gathered.batches.push((position, ByteView::new(payload)));
+            gathered.bytes += payload.len();
+            // Filling the maps takes longer than reading, so that goes on meanwhile.
+            if gathered.bytes >= options.overlay_bytes_max.max(GATHERED_BYTES_MIN) {
+                let gathered = std::mem::take(&mut gathered);
+                building.push_back(scope.spawn(move || Overlay::of(gathered.bytes, &gathered.batches)));
+                if building.len() > BUILDERS_MAX {
+                    overlays.add_frozen(building.pop_front().map(built));
+                }
+            }
+        });
+        let rest = Overlay::of(gathered.bytes, &gathered.batches);
+        overlays.add_frozen(building.into_iter().map(built).chain([rest]));
+        found
     })?;
-    overlays.freeze();
     match damage {
         Some(damage) if options.salvage => put_aside(folder, damage)?,
         Some(damage) => return Err(damage.error),
@@ -83,10 +104,15 @@ fn read_log(folder: &Folder, options: &Options, ingested: u64, created: bool) ->
     Ok((overlays, replayed))
 }
 
-fn log_bytes(folder: &Folder) -> Result<usize> {
-    let segments = segment::list(&folder.log())?;
-    let bytes = segments.iter().map(|(_, path)| fs::metadata(path).map_or(0, |meta| meta.len())).sum::<u64>();
-    Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
+/// Batches of the log that will be one overlay.
+#[derive(Default)]
+struct Gathered {
+    batches: Vec<(u64, ByteView)>,
+    bytes: usize,
+}
+
+fn built(thread: ScopedJoinHandle<'_, Overlay>) -> Overlay {
+    thread.join().expect("filling a map does not panic")
 }
 
 /// Keeps what salvage leaves out, under a name that is not read again.

@@ -33,6 +33,18 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
+    /// An overlay of batches that come from the log.
+    pub(super) fn of(bytes: usize, batches: &[(u64, ByteView)]) -> Self {
+        // Growing a map moves every row each time.
+        const ROW_BYTES_USUAL: usize = 64;
+        let mut overlay = Self::default();
+        overlay.rows.reserve(bytes / ROW_BYTES_USUAL);
+        for (position, payload) in batches {
+            overlay.apply(*position, payload);
+        }
+        overlay
+    }
+
     /// Takes in a batch. Says whether enough keys have gathered to sort them.
     pub(super) fn apply(&mut self, position: u64, payload: &ByteView) -> bool {
         let mut fresh = self.order.fresh();
@@ -104,12 +116,6 @@ pub(super) struct Overlays {
 }
 
 impl Overlays {
-    /// Makes room for the rows of so many bytes of log: growing a map moves every row each time.
-    pub(super) fn reserve(&mut self, log_bytes: usize) {
-        const ROW_BYTES_USUAL: usize = 64;
-        self.active.rows.reserve(log_bytes / ROW_BYTES_USUAL);
-    }
-
     /// What the newest overlay that knows the key says about it.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<ByteView>> {
         self.active.get(key).or_else(|| self.frozen.iter().rev().find_map(|overlay| overlay.get(key))).cloned()
@@ -128,6 +134,12 @@ impl Overlays {
             };
             self.frozen.push_back(Arc::new(std::mem::replace(&mut self.active, next)));
         }
+    }
+
+    /// Adds overlays that are newer than those there are.
+    pub(super) fn add_frozen(&mut self, overlays: impl IntoIterator<Item = Overlay>) {
+        let some = overlays.into_iter().filter(|overlay| !overlay.is_empty());
+        self.frozen.extend(some.map(Arc::new));
     }
 
     pub(super) fn frozen_bytes(&self) -> usize {

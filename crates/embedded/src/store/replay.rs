@@ -61,11 +61,8 @@ pub(super) fn replay(
         let Some(head) = SegmentHead::decode(&bytes).filter(|head| head.number == *number) else {
             return Ok((found, Some(damage("its head is not readable".into()))));
         };
-        if at == 0 {
-            found.last = head.follows;
-        }
         // What the tables already hold is not missed.
-        if found.last.max(from) < head.follows || (at == 0 && head.follows > from) {
+        if found.last.max(from) < head.follows {
             let why = format!("the batches {} to {} before it are missing", found.last.max(from) + 1, head.follows);
             return Ok((found, Some(damage(why))));
         }

@@ -76,7 +76,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                 Some(Ok((draft, committed))) => {
                     let batch = draft.into_pending(part, committed, conflicts);
                     if let Err(mpsc::error::SendError(batch)) = pending.send(batch).await {
-                        fail(batch.answers.into_iter().map(|(ticket, _)| ticket), &Failure::Stopping);
+                        fail(batch.answers.into_iter().map(|(ticket, _)| ticket), &Failure::unanswered());
                     }
                 }
                 Some(Err(error)) => fail(part, &failure(error)),

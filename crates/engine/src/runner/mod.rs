@@ -47,6 +47,13 @@ pub enum Failure {
     Stopping,
 }
 
+impl Failure {
+    /// The runner has ended in between, by a panic. Nobody can say any more what became of the call.
+    fn unanswered() -> Self {
+        Self::Store(StoreError::Unavailable("the runner ended before it could answer".into()))
+    }
+}
+
 /// A batch that is durable.
 pub struct Settled {
     /// Totals that it changed, each as it is after the batch.
@@ -119,7 +126,7 @@ impl Runner {
             self.gate.leave(weight);
             return Err(Failure::Stopping);
         }
-        answer.await.unwrap_or(Err(Failure::Stopping))
+        answer.await.unwrap_or_else(|_| Err(Failure::unanswered()))
     }
 
     /// Commands that are waiting.
@@ -153,6 +160,11 @@ async fn drain<E: Engine, C: Clock>(
             tickets.push(ticket);
         }
         gate.leave(weight);
+        if pending.is_closed() {
+            // Nobody is left to answer, so nothing more may be committed.
+            tickets.drain(..).chain(held).for_each(|ticket| ticket.answer(Err(Failure::Stopping)));
+            return;
+        }
         // A caller that has gone does not want it any more.
         tickets.retain(|ticket| !ticket.is_abandoned());
         decider.run(std::mem::take(&mut tickets), &pending).await;

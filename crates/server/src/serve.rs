@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -191,9 +192,25 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.idle_timeout);
-    let service = service_fn(move |request| service::serve(app.clone(), router.clone(), request));
+    let spoken = Arc::new(AtomicBool::new(false));
+    let service = {
+        let spoken = spoken.clone();
+        service_fn(move |request| {
+            spoken.store(true, Ordering::Relaxed);
+            service::serve(app.clone(), router.clone(), request)
+        })
+    };
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    if let Err(error) = watcher.watch(connection).await {
+    let mut connection = std::pin::pin!(watcher.watch(connection));
+    // The timers of the protocols start when it is known which one is spoken; a client that never says so
+    // has none but this.
+    let patience = limits.header_read_timeout.max(limits.idle_timeout);
+    let ended = match tokio::time::timeout(patience, &mut connection).await {
+        Ok(ended) => ended,
+        Err(_) if spoken.load(Ordering::Relaxed) => connection.await,
+        Err(_) => return,
+    };
+    if let Err(error) = ended {
         tracing::debug!(error = %error, "a connection ended early");
     }
 }

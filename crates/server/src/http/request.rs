@@ -123,10 +123,12 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        match Path::<T>::from_request_parts(parts, app).await {
-            Ok(Path(segments)) => Ok(Self(segments)),
-            Err(_) => Err(Problem::bad_request("the path is not percent-encoded UTF-8")),
+        let wrong = || Problem::bad_request("the path is not percent-encoded UTF-8");
+        // The router would take `%zz` for itself, and so give one id two spellings.
+        if !is_percent_encoded(parts.uri.path()) {
+            return Err(wrong());
         }
+        Path::<T>::from_request_parts(parts, app).await.map(|Path(segments)| Self(segments)).map_err(|_| wrong())
     }
 }
 
@@ -137,11 +139,36 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Params<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        // The parser would put a replacement character where there is no UTF-8.
+        if !is_percent_encoded(parts.uri.query().unwrap_or_default()) {
+            return Err(Problem::bad_request("the query string is not percent-encoded UTF-8"));
+        }
         match axum::extract::Query::<T>::from_request_parts(parts, app).await {
             Ok(axum::extract::Query(params)) => Ok(Self(params)),
             Err(error) => Err(Problem::bad_request(format!("the query string is wrong: {}", error.body_text()))),
         }
     }
+}
+
+fn is_percent_encoded(text: &str) -> bool {
+    !text.contains('%') || percent_decode(text).is_some()
+}
+
+/// The text behind percent-encoding, or `None` where that is broken or not UTF-8.
+pub fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        if *first == b'%' {
+            let digit = |at: usize| char::from(*tail.get(at)?).to_digit(16);
+            bytes.push(u8::try_from(digit(0)? * 16 + digit(1)?).ok()?);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// A JSON body; an absent one is the default, where there is one.
@@ -156,8 +183,12 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for Json<T> {
     }
 }
 
-/// Reads a JSON text.
+/// Reads a JSON object.
 pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
+    // Serde would take a list of the fields' values as well.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Problem::bad_request("the body is a JSON object"));
+    }
     serde_json::from_slice(bytes).map_err(|error| Problem::bad_request(format!("the body is wrong: {error}")))
 }
 

@@ -21,7 +21,7 @@ use super::{Outcome, ask};
 use crate::app::App;
 use crate::auth::policy::Call;
 use crate::http::problem::Problem;
-use crate::http::request::Caller;
+use crate::http::request::{Caller, percent_decode};
 
 /// A comment now and then keeps the connection from being taken for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -78,22 +78,6 @@ fn listed(query: &str, name: &str) -> Result<Vec<String>, Problem> {
             percent_decode(&plain).ok_or_else(|| Problem::bad_request("the query string is not percent-encoded UTF-8"))
         })
         .collect()
-}
-
-fn percent_decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        if *first == b'%' {
-            let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// One client: what it has been told, and what is still to tell.

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tally::core::command::{Call as Asked, Command, Cost, Decided, Once, Reply, Written};
+use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::rows::ReplayKey;
 use tally::core::{Auth, Refusal};
@@ -86,6 +87,9 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
 
 /// One command, allowed to the caller.
 fn read(raw: &RawValue, caller: &Caller) -> Result<Command, Refusal> {
+    if !raw.get().starts_with('{') {
+        return Err(Refusal::bad_request("a command is a JSON object"));
+    }
     let command: Command = serde_json::from_str(raw.get())
         .map_err(|error| Refusal::bad_request(format!("the command is wrong: {error}")))?;
     if let Command::Relate { subject, .. } | Command::Unrelate { subject, .. } | Command::Toggle { subject, .. } =
@@ -136,7 +140,20 @@ async fn each(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, on
         good = rest;
     }
     let (mut cost, mut replayed) = (Cost::default(), once.is_some() && !places.is_empty());
-    for (indices, outcome) in places.into_iter().zip(join_all(chunks).await) {
+    let mut chunks = chunks.into_iter();
+    let mut outcomes = Vec::with_capacity(places.len());
+    // The first holds the request's own key: one that is reused is refused before anything is done.
+    if once.is_some()
+        && let Some(first) = chunks.next()
+    {
+        let outcome = first.await;
+        if let Ok(Decided { reply: Err(refusal), .. }) = outcome {
+            return Err(refusal.into());
+        }
+        outcomes.push(outcome);
+    }
+    outcomes.extend(join_all(chunks).await);
+    for (indices, outcome) in places.into_iter().zip(outcomes) {
         let items = chunk_items(outcome, indices.len(), &mut cost, &mut replayed)?;
         for (index, item) in indices.into_iter().zip(items) {
             results[index] = Some(item);
@@ -169,10 +186,16 @@ fn chunk_items(
     }
 }
 
-/// Each chunk commits on its own, so each remembers its own answer.
+/// Each chunk commits on its own, so each remembers its own answer. The first is held to every field of
+/// the request, so that it can name the one that differs; for the others one fingerprint of all is enough.
 fn chunk_once(once: &Once, chunk: usize) -> Once {
+    if chunk == 0 {
+        return once.clone();
+    }
+    let all: Vec<u8> = once.fields.iter().flat_map(|(_, field)| field.to_be_bytes()).collect();
+    let fields = Arc::new(vec![("body".to_owned(), fingerprint(&[&all]))]);
     let caller = format!("{chunk}#{}", once.key.caller);
-    Once { key: ReplayKey { caller, key: once.key.key.clone() }, fields: Arc::clone(&once.fields) }
+    Once { key: ReplayKey { caller, key: once.key.key.clone() }, fields }
 }
 
 fn items(replies: Vec<Result<Reply, Refusal>>) -> Vec<BatchItem> {

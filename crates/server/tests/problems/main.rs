@@ -1,0 +1,7 @@
+//! Everything that can be wrong with a request, and the problem document that says so.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod documents;
+mod wire;

@@ -16,7 +16,8 @@ fn mistakes_come_with_line_and_hint() {
     ] {
         assert!(ran.err.contains(words), "no `{words}` in: {ran}");
     }
-    world.run(&["config", "check", "absent.toml"]).err.contains("cannot read the settings file");
+    let absent = world.run(&["config", "check", "absent.toml"]);
+    assert!(absent.code == 2 && absent.err.contains("cannot read the settings file"), "{absent}");
     world.write("right.toml", "listen = \"127.0.0.1:0\"\n");
     let right = world.run(&["config", "check", "right.toml"]);
     assert_eq!((right.code, right.out.as_str()), (0, "right.toml has no problems.\n"), "{right}");

@@ -161,6 +161,8 @@ fn wrong_words_are_wrong_usage() {
         (&["count", "like", "post:42", "--store", "embedded:x", "--url", "http://x"], "cannot be used with"),
         (&["count", "like", "post:42", "--store", "postgres:x"], "embedded:PATH"),
         (&["count", "like", "post:42", "--url", "nowhere"], "is not a server"),
+        (&["count", "like", "post:42", "--url", "http://me:secret@x"], "holds no secret"),
+        (&["count", "like", "post:42", "--key", "a b"], "without spaces"),
         (&["unlike", "post:42", ".."], "cannot stand in a URL"),
         (&["key", "create", "--role", "king", "--name", "x"], "read, service, admin"),
     ] {

@@ -57,14 +57,15 @@ fn what_is_wrong_with_a_folder_fails() {
     let full = doctor(&world, &["--full"]);
     assert_eq!((full.code, status(&full, "counts").as_deref()), (1, Some("fail")), "{full}");
 
+    let file = world.write("wrong.toml", "listn = 1\n");
+    let settings = doctor(&world, &["--config", file.to_str().unwrap()]);
+    assert_eq!((settings.code, status(&settings, "settings").as_deref()), (1, Some("fail")), "{settings}");
+    assert_eq!(status(&settings, "open").as_deref(), Some("warn"), "{settings}");
+
     std::fs::write(world.path("data").join("FORMAT"), "tally store format 99\n").unwrap();
     let newer = doctor(&world, &[]);
     assert_eq!((newer.code, status(&newer, "format").as_deref()), (1, Some("fail")), "{newer}");
     assert!(newer.out.contains("newer release"), "{newer}");
-
-    let file = world.write("wrong.toml", "listn = 1\n");
-    let settings = doctor(&world, &["--config", file.to_str().unwrap()]);
-    assert_eq!((settings.code, status(&settings, "settings").as_deref()), (1, Some("fail")), "{settings}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use tally::embedded::store::{Batch, Options, Store};
 use crate::world::{Ran, World};
 
 /// Overwrites the count of an object's likes behind Tally's back.
-pub fn tamper(world: &World, object: &str, count: u8) {
+pub(crate) fn tamper(world: &World, object: &str, count: u8) {
     let store = Store::open(&world.path("data"), Options::default()).unwrap();
     let mut batch = Batch::new();
     batch.put(format!("c{object}\0like\0").as_bytes(), &[count]);

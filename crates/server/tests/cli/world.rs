@@ -13,34 +13,34 @@ use tempfile::TempDir;
 /// Longer than anything here takes; only a hang gets there.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub const KEY: &str = "short";
+pub(crate) const KEY: &str = "short";
 
 /// One test's own folder.
-pub struct World {
+pub(crate) struct World {
     home: TempDir,
 }
 
 /// What a command left behind.
-pub struct Ran {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ran {
     /// Its standard output as JSON, after it succeeded.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(self.code, 0, "{self}");
         self.any_json()
     }
 
     /// Its standard output as JSON, whatever its exit code.
-    pub fn any_json(&self) -> Value {
+    pub(crate) fn any_json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self}"))
     }
 
     /// Asserts how it failed, and that a person is told so in one line.
-    pub fn fails(&self, code: i32, words: &str) {
+    pub(crate) fn fails(&self, code: i32, words: &str) {
         assert_eq!(self.code, code, "{self}");
         assert!(self.err.starts_with("tally: ") && self.err.contains(words), "no `{words}` in: {self}");
         assert_eq!(self.err.trim_end().lines().count(), 1, "{self}");
@@ -55,27 +55,27 @@ impl std::fmt::Display for Ran {
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { home: TempDir::new().unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
     /// A folder as a store's URL.
-    pub fn url(&self, name: &str) -> String {
+    pub(crate) fn url(&self, name: &str) -> String {
         format!("embedded:{}", self.path(name).display())
     }
 
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
         path
     }
 
     /// The binary in this folder, with an environment that nothing leaks into.
-    pub fn tally(&self) -> Command {
+    pub(crate) fn tally(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tally"));
         for (name, _) in std::env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"TALLY_") {
@@ -87,12 +87,12 @@ impl World {
     }
 
     /// Runs a command to its end.
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         ran(self.tally().args(args))
     }
 
     /// Opens a folder of this world with the library, works on it and closes it.
-    pub fn with_store<T>(&self, name: &str, work: impl AsyncFnOnce(&Tally) -> T) -> T {
+    pub(crate) fn with_store<T>(&self, name: &str, work: impl AsyncFnOnce(&Tally) -> T) -> T {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             let tally = Tally::open(&self.url(name), tally::Options::default()).await.unwrap();
@@ -103,7 +103,7 @@ impl World {
     }
 
     /// A store with a few likes.
-    pub fn seed(&self, name: &str, likes: &[(&str, &str)]) {
+    pub(crate) fn seed(&self, name: &str, likes: &[(&str, &str)]) {
         self.with_store(name, async |tally| {
             for (object, subject) in likes {
                 tally.relate("like", object, subject).await.unwrap();
@@ -112,12 +112,12 @@ impl World {
     }
 
     /// Starts a server on the folder `data` with the usual key.
-    pub fn serve(&self) -> Served {
+    pub(crate) fn serve(&self) -> Served {
         self.serve_with(&[], Some(KEY))
     }
 
     /// Starts a server on the folder `data`, and waits until it listens.
-    pub fn serve_with(&self, args: &[&str], key: Option<&str>) -> Served {
+    pub(crate) fn serve_with(&self, args: &[&str], key: Option<&str>) -> Served {
         let (out, log) = (self.path("serve.out"), self.path("serve.log"));
         let mut command = self.tally();
         command.args(["serve", "--listen", "127.0.0.1:0", "--store", &self.url("data")]).args(args);
@@ -139,7 +139,7 @@ impl World {
 }
 
 /// Runs a command to its end.
-pub fn ran(command: &mut Command) -> Ran {
+pub(crate) fn ran(command: &mut Command) -> Ran {
     let output = command.output().unwrap();
     Ran {
         code: output.status.code().unwrap_or(-1),
@@ -149,7 +149,7 @@ pub fn ran(command: &mut Command) -> Ran {
 }
 
 /// Looks until there is something to see.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
         if let Some(seen) = look() {
@@ -161,43 +161,43 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A running server.
-pub struct Served {
+pub(crate) struct Served {
     child: Child,
-    pub base: String,
+    pub(crate) base: String,
     out: PathBuf,
     log: PathBuf,
 }
 
 impl Served {
     /// Runs a command against it, with its key.
-    pub fn run(&self, world: &World, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, world: &World, args: &[&str]) -> Ran {
         self.run_as(world, KEY, args)
     }
 
     /// The same with another key.
-    pub fn run_as(&self, world: &World, key: &str, args: &[&str]) -> Ran {
+    pub(crate) fn run_as(&self, world: &World, key: &str, args: &[&str]) -> Ran {
         ran(world.tally().args(args).env("TALLY_URL", &self.base).env("TALLY_KEY", key))
     }
 
-    pub fn out(&self) -> String {
+    pub(crate) fn out(&self) -> String {
         read(&self.out)
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         read(&self.log)
     }
 
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// How it ended.
-    pub fn ended(&mut self) -> ExitStatus {
+    pub(crate) fn ended(&mut self) -> ExitStatus {
         until("the server ends", || self.child.try_wait().unwrap())
     }
 
     /// Stops it as an operator does.
-    pub fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.signal(Signal::TERM);
         assert!(self.ended().success(), "{}", self.log());
     }

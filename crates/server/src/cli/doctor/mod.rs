@@ -106,8 +106,14 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), Failure> {
             server::examine(&target, args.full, &mut report).await?;
         }
         None => {
-            if let Some(url) = settings(&args, &mut report) {
-                store::examine(&url, args.config.clone(), args.full, &mut report).await?;
+            let (url, are_right) = settings(&args, &mut report);
+            if let Some(url) = url {
+                let depth = match (are_right, args.full) {
+                    (false, _) => store::Depth::Outside,
+                    (true, false) => store::Depth::Inside,
+                    (true, true) => store::Depth::Everything,
+                };
+                store::examine(&url, args.config.clone(), depth, &mut report).await?;
             }
         }
     }
@@ -119,8 +125,8 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), Failure> {
     if report.has_failed() { Err(Failure::reported(1)) } else { Ok(()) }
 }
 
-/// Checks the settings, and says which store they mean.
-fn settings(args: &DoctorArgs, report: &mut Report) -> Option<String> {
+/// Checks the settings, and says which store they mean and whether they are right.
+fn settings(args: &DoctorArgs, report: &mut Report) -> (Option<String>, bool) {
     let given = ServeArgs { config: args.config.clone(), store: args.store.clone(), ..ServeArgs::default() };
     match config::load(&given) {
         Ok(settings) => {
@@ -129,14 +135,14 @@ fn settings(args: &DoctorArgs, report: &mut Report) -> Option<String> {
             }
             let file = settings.file.as_ref().map(|file| file.display().to_string());
             report.ok("settings", file.unwrap_or_else(|| "no file; environment and defaults".into()));
-            Some(settings.store)
+            (Some(settings.store), true)
         }
         Err(errors) => {
             for problem in errors.0 {
                 let advice = problem.hint.clone().unwrap_or_else(|| "correct it".into());
                 report.fail("settings", format!("{}: {}", problem.origin, problem.what), advice);
             }
-            args.store.clone()
+            (args.store.clone(), false)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use indicatif::{HumanBytes, HumanCount};
 use reqwest::{Method, header};
 use tally::VerifyReport;
 
@@ -45,7 +46,8 @@ pub(super) async fn examine(target: &TargetArgs, full: bool, report: &mut Report
 pub(super) fn counts(verified: Result<VerifyReport, Failure>, report: &mut Report) {
     match verified {
         Ok(found) if is_sound(&found) => {
-            report.ok("counts", format!("{} totals equal their {} edges", found.totals, found.edges));
+            let (totals, edges) = (HumanCount(found.totals), HumanCount(found.edges));
+            report.ok("counts", format!("{totals} totals equal their {edges} edges"));
         }
         Ok(found) => {
             let text = format!("{} totals drifted, {} lists do not agree", found.drifted, found.strays.len());
@@ -130,7 +132,7 @@ async fn figures(remote: &Remote, report: &mut Report) {
         let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name))?;
         line.rsplit(' ').next()?.parse::<f64>().ok()
     };
-    let bytes = |name| value(name).map(|bytes| indicatif::HumanBytes(bytes as u64).to_string());
+    let bytes = |name| value(name).map(|bytes| HumanBytes(bytes as u64).to_string());
     if let (Some(disk), Some(log)) = (bytes("tally_store_disk_bytes"), bytes("tally_store_log_bytes")) {
         report.ok("size", format!("{disk} on disk, {log} of it log"));
     }

@@ -27,11 +27,22 @@ const CLOCK_BEHIND_MS_MAX: u64 = 60_000;
 /// 2024: a clock before this was never set.
 const CLOCK_EARLIEST_MS: u64 = 1_704_067_200_000;
 
+/// How far to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Without opening the store, because its settings are not known.
+    Outside,
+    /// As far as opening it shows.
+    Inside,
+    /// Every row.
+    Everything,
+}
+
 /// Looks at a store's folder.
 pub(super) async fn examine(
     url: &str,
     config: Option<PathBuf>,
-    full: bool,
+    depth: Depth,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let path = folder::of_store(url)?;
@@ -51,11 +62,15 @@ pub(super) async fn examine(
         return Ok(());
     }
     report.ok("lock", "free");
+    if depth == Depth::Outside {
+        report.warn("open", "not tried", "correct the settings first");
+        return Ok(());
+    }
     let started = Instant::now();
     match Local::open(url, config).await {
         Ok(local) => {
             report.ok("open", format!("opens in {} ms", started.elapsed().as_millis()));
-            inside(&local, full, report).await;
+            inside(&local, depth, report).await;
             local.close().await;
         }
         Err(error) => report.fail("open", error.text(), "restore a backup with `tally restore`"),
@@ -123,13 +138,13 @@ fn format(path: &Path, report: &mut Report) -> bool {
     true
 }
 
-async fn inside(local: &Local, full: bool, report: &mut Report) {
+async fn inside(local: &Local, depth: Depth, report: &mut Report) {
     let tally = local.tally();
     if let Some(engine) = tally.engine().embedded() {
         sizes(&engine.store().stats(), report);
     }
     clock(tally, report).await;
-    if full {
+    if depth == Depth::Everything {
         checksums(tally, report).await;
         recount(local, report).await;
     }

@@ -49,7 +49,13 @@ impl Remote {
         let base = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let base =
             base.ok_or_else(|| Failure::usage(format!("`{url}` is not a server; use a URL such as {DEFAULT_URL}")))?;
+        if base.password().is_some() || !base.username().is_empty() {
+            return Err(Failure::usage("a URL is shown in messages, so it holds no secret: use --key or TALLY_KEY"));
+        }
         let key = args.key.clone().or_else(|| set("TALLY_KEY")).or_else(|| set("TALLY_ADMIN_KEY"));
+        if key.as_ref().is_some_and(|key| !key.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err(Failure::usage("a key is visible ASCII characters, without spaces"));
+        }
         let mut builder =
             reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none());
         if is_loopback(&base) {

@@ -125,8 +125,8 @@ pub enum Command {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Written {
-    /// `relate`, `unrelate` or `toggle`.
-    op: String,
+    /// What to do.
+    op: Op,
     /// The relation.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     relation: Name,
@@ -146,17 +146,25 @@ pub struct Written {
     meta: Option<Meta>,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+enum Op {
+    Relate,
+    Unrelate,
+    Toggle,
+}
+
 impl TryFrom<Written> for Command {
     type Error = Refusal;
 
     fn try_from(written: Written) -> Result<Self, Refusal> {
         let Written { op, relation, object, subject, kind, meta } = written;
-        match op.as_str() {
-            "relate" => Ok(Self::Relate { relation, object, subject, kind, meta }),
-            "toggle" => Ok(Self::Toggle { relation, object, subject, kind, meta }),
-            "unrelate" if kind.is_none() && meta.is_none() => Ok(Self::Unrelate { relation, object, subject }),
-            "unrelate" => Err(Refusal::bad_request("unrelate takes neither kind nor meta")),
-            _ => Err(Refusal::bad_request("op is one of relate, unrelate, toggle")),
+        match op {
+            Op::Relate => Ok(Self::Relate { relation, object, subject, kind, meta }),
+            Op::Toggle => Ok(Self::Toggle { relation, object, subject, kind, meta }),
+            Op::Unrelate if kind.is_none() && meta.is_none() => Ok(Self::Unrelate { relation, object, subject }),
+            Op::Unrelate => Err(Refusal::bad_request("unrelate takes neither kind nor meta")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::error::Refusal;
 use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, TYPE_BYTES_MAX};
@@ -12,8 +12,7 @@ use crate::limits::{ID_BYTES_MAX, NAME_BYTES_MAX, TYPE_BYTES_MAX};
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $check:path) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String")]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -29,10 +28,9 @@ macro_rules! checked_text {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = Refusal;
-            fn try_from(text: String) -> Result<Self, Refusal> {
-                Self::new(&text)
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                from.deserialize_str(Checked($name::new))
             }
         }
 
@@ -75,6 +73,21 @@ impl ObjectId {
     /// The part after the first colon.
     pub fn id(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, id)| id)
+    }
+}
+
+/// Reads a text straight into its checked form, without a `String` on the way: batches hold thousands.
+struct Checked<T>(fn(&str) -> Result<T, Refusal>);
+
+impl<T> de::Visitor<'_> for Checked<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        (self.0)(text).map_err(E::custom)
     }
 }
 

@@ -22,13 +22,27 @@ use crate::http::problem::Problem;
 use crate::http::reply::{self, BatchItem};
 use crate::http::request::{Caller, parse, read_body};
 
+/// A batch whose commands are read as `C`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sent<'a> {
+struct Sent<C> {
     #[serde(default = "yes")]
     atomic: bool,
-    #[serde(borrow)]
-    commands: Vec<&'a RawValue>,
+    commands: Vec<C>,
+}
+
+/// A batch with every command read or refused on its own.
+type Read = Sent<Result<Command, Refusal>>;
+
+/// Reads a batch in one go; only where that fails, command by command, to say which is wrong.
+fn read_batch(bytes: &[u8]) -> Result<Read, Problem> {
+    if let Ok(Sent { atomic, commands }) = serde_json::from_slice::<Sent<Command>>(bytes) {
+        return Ok(Sent { atomic, commands: commands.into_iter().map(Ok).collect() });
+    }
+    let Sent { atomic, commands }: Sent<&RawValue> = parse(bytes)?;
+    let wrong = |error| Refusal::bad_request(format!("the command is wrong: {error}"));
+    let commands = commands.into_iter().map(|raw| serde_json::from_str(raw.get()).map_err(wrong)).collect();
+    Ok(Sent { atomic, commands })
 }
 
 fn yes() -> bool {
@@ -67,7 +81,7 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
     let headers = request.headers().clone();
     let limits = &app.settings.limits;
     let bytes = read_body(request, limits.batch_bytes_max).await?;
-    let sent: Sent<'_> = parse(&bytes)?;
+    let sent = read_batch(&bytes)?;
     let commands_max = if sent.atomic { ATOMIC_COMMANDS_MAX } else { limits.batch_commands_max };
     if sent.commands.len() > commands_max {
         let kind = if sent.atomic { "an atomic batch" } else { "a batch" };
@@ -77,7 +91,7 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
         true => caller.once(&headers, "/v1/batch", &parse(&bytes)?)?,
         false => None,
     };
-    let commands: Vec<Result<Command, Refusal>> = sent.commands.iter().map(|raw| read(raw, &caller)).collect();
+    let commands = sent.commands.into_iter().map(|command| allowed(command?, &caller)).collect();
     if sent.atomic {
         atomic(&app, caller.facts(), commands, once).await
     } else {
@@ -85,13 +99,8 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
     }
 }
 
-/// One command, allowed to the caller.
-fn read(raw: &RawValue, caller: &Caller) -> Result<Command, Refusal> {
-    if !raw.get().starts_with('{') {
-        return Err(Refusal::bad_request("a command is a JSON object"));
-    }
-    let command: Command = serde_json::from_str(raw.get())
-        .map_err(|error| Refusal::bad_request(format!("the command is wrong: {error}")))?;
+/// Passes a command that the caller may send.
+fn allowed(command: Command, caller: &Caller) -> Result<Command, Refusal> {
     if let Command::Relate { subject, .. } | Command::Unrelate { subject, .. } | Command::Toggle { subject, .. } =
         &command
         && let Err(denied) = caller.may(Call::Batch, Some(subject), None)

@@ -181,9 +181,13 @@ impl Remote {
                 "{base} did not answer in time; whether a write took effect is seen by reading"
             ));
         }
+        let why = root(error);
+        if why.contains("certificate") {
+            let advice = "name it as its certificate does; for an authority of your own, set SSL_CERT_FILE";
+            return Failure::new(format!("cannot trust {base}: {why}; {advice}"));
+        }
         Failure::new(format!(
-            "cannot reach {base}: {}; start it with `tally serve`, name another with --url, or a folder with --store",
-            root(error)
+            "cannot reach {base}: {why}; start it with `tally serve`, name another with --url, or a folder with --store"
         ))
     }
 

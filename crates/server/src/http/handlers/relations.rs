@@ -34,6 +34,7 @@ pub struct EdgeBody {
 
 /// Which page of a list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct Page {
     /// Items on the page.
     #[param(minimum = 1, maximum = 100, default = 50)]
@@ -44,6 +45,7 @@ pub struct Page {
 
 /// Whose edge to look for.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct Viewer {
     /// A subject; a user's token stands for itself.
     viewer: Option<String>,

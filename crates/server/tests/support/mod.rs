@@ -5,12 +5,14 @@
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 pub mod client;
+pub mod events;
 pub mod raw;
 pub mod server;
 pub mod tokens;
 pub mod wait;
 
 pub use client::{Answer, Client, edge, encode};
+pub use events::Events;
 pub use server::{ADMIN_KEY, Server, refused_start};
 pub use wait::until;
 

@@ -42,8 +42,9 @@ impl Wants {
     }
 }
 
-/// A map whose hash is fast on short keys, and seeded, since callers choose the ids in them.
-type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+/// A map whose hash is fast on short keys. The seed comes from outside: callers choose the ids in
+/// it, and must not be able to choose how they are spread.
+type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
 struct Slot<T> {
     loaded: T,
@@ -78,12 +79,14 @@ pub struct Savepoint {
 }
 
 impl View {
-    /// A view that will not have to grow for so many commands of the usual kind.
-    pub fn with_room_for(commands: usize) -> Self {
-        let mut view = Self::default();
-        view.rows.reserve(2 * commands);
-        view.totals.reserve(2 * commands);
-        view
+    /// A view with room for so many commands of the usual kind, and a seed that nobody can guess.
+    pub fn new(commands: usize, seed: u64) -> Self {
+        let hasher = foldhash::fast::FixedState::with_seed(seed);
+        Self {
+            rows: Map::with_capacity_and_hasher(2 * commands, hasher.clone()),
+            totals: Map::with_capacity_and_hasher(2 * commands, hasher),
+            ..Self::default()
+        }
     }
 
     /// Fills in a loaded row.

@@ -97,7 +97,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
 
     /// Runs every rule until none of them misses a row.
     async fn draft(&mut self, tickets: &[Ticket]) -> Result<Draft, StoreError> {
-        let mut view = View::with_room_for(tickets.iter().map(|ticket| ticket.weight).sum());
+        let mut view = View::new(tickets.iter().map(|ticket| ticket.weight).sum(), self.ids.next());
         let start = view.savepoint();
         let mut mark = None;
         // Each round gives out the same ids, so that a row named by a fresh one is found loaded.

@@ -1,5 +1,7 @@
 //! Many commands in one request, and one effect however often it is sent.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
 mod support;
 
 use futures_util::future::join_all;

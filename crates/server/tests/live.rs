@@ -1,5 +1,7 @@
 //! Live counts: the full count after each change, never a delta.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
 mod support;
 
 use support::*;

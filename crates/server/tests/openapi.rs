@@ -1,5 +1,7 @@
 //! The contract as the server tells it.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
 mod support;
 
 use support::*;

@@ -1,5 +1,7 @@
 //! More than the server can take: a clear refusal, nothing half done, and then business as usual.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
 mod support;
 
 use std::collections::BTreeSet;

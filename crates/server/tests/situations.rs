@@ -1,5 +1,7 @@
 //! The situations that Tally was made for: the same requests over and over, at once, from everywhere.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
 mod support;
 
 use std::collections::HashMap;

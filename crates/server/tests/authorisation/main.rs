@@ -1,5 +1,7 @@
 //! Who may do what, over HTTP: keys, tokens, nobody.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
 #[path = "../support/mod.rs"]
 mod support;
 

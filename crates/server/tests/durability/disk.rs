@@ -57,6 +57,10 @@ async fn like_at_length(client: &Client, round: usize) -> Option<Answer> {
     }
     answer.problem(503, "store_unavailable");
     assert!(answer.header("retry-after").is_some());
+    for internal in ["/", "os error", "No space", "log", "segment"] {
+        let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(!detail.contains(internal), "a 5xx tells nothing of the inside: {detail}");
+    }
     None
 }
 

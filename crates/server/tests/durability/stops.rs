@@ -28,7 +28,7 @@ async fn a_request_in_flight_is_answered_before_the_server_goes() {
     })
     .await;
     raw.send(body).await;
-    let answer = parse(&raw.to_end().await);
+    let answer = parse(&raw.rest().await);
     assert_eq!((answer.status, &answer.json()["changed"]), (200, &json!(true)), "{answer:?}");
     assert!(server.ended().await.success());
     server.restart().await;

@@ -49,7 +49,7 @@ async fn headers_that_are_too_large_or_too_many_are_refused_and_harm_nobody() {
     for request in [head("GET", "/healthz", &large), head("GET", "/healthz", &many), head("GET", &long_path, "")] {
         let mut raw = Raw::connect(&server).await;
         raw.send(request).await;
-        let bytes = raw.to_end().await;
+        let bytes = raw.rest().await;
         // The server may hang up while the rest is still on its way, and the answer is lost with it.
         if !bytes.is_empty() {
             assert!([400, 414, 431].contains(&parse(&bytes).status), "{:?}", parse(&bytes));
@@ -67,7 +67,7 @@ async fn a_client_that_is_slow_with_its_headers_is_cut() {
     let mut idle = Raw::connect(&server).await;
     idle.send(head("GET", "/healthz", "")).await;
     assert_eq!(parse(&idle.read_some().await).status, 200);
-    let (slow, silent, idle) = tokio::join!(slow.to_end(), silent.to_end(), idle.to_end());
+    let (slow, silent, idle) = tokio::join!(slow.rest(), silent.rest(), idle.rest());
     for bytes in [slow, silent, idle] {
         assert!(bytes.is_empty() || parse(&bytes).status == 408, "{:?}", String::from_utf8_lossy(&bytes));
     }
@@ -80,11 +80,11 @@ async fn a_body_that_never_ends_runs_into_the_time_limit() {
     let mut raw = Raw::connect(&server).await;
     raw.send(head("PUT", LIKE, &format!("{JSON}content-length: 100\r\nconnection: close\r\n"))).await;
     raw.send("{").await;
-    parse(&raw.to_end().await).problem(408, "timeout");
+    parse(&raw.rest().await).problem(408, "timeout");
     let mut raw = Raw::connect(&server).await;
     raw.send(head("POST", "/v1/batch", &format!("{JSON}transfer-encoding: chunked\r\n"))).await;
     raw.send("1\r\n{\r\n").await;
-    parse(&raw.to_end().await).problem(408, "timeout");
+    parse(&raw.rest().await).problem(408, "timeout");
     assert_eq!(server.client().count("like", "post:1").await, 0);
 }
 
@@ -107,6 +107,31 @@ async fn http_1_0_is_answered() {
 }
 
 #[tokio::test]
+async fn http_2_is_answered() {
+    let server = Server::start("").await;
+    let stream = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let io = hyper_util::rt::TokioIo::new(stream);
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+    tokio::spawn(connection);
+    let mut ask = async |method: &str, path: &str| {
+        let request = hyper::Request::builder()
+            .method(method)
+            .uri(format!("http://tally{path}"))
+            .header("authorization", format!("Bearer {ADMIN_KEY}"))
+            .body(http_body_util::Empty::<&[u8]>::new())
+            .unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
+        (status, serde_json::from_slice::<Value>(&body).unwrap())
+    };
+    assert_eq!(ask("PUT", LIKE).await.1["changed"], true);
+    assert_eq!(ask("GET", "/v1/relations/like/post:1").await, (200, json!({"count": 1})));
+    assert_eq!(ask("GET", "/nowhere").await.1["code"], "not_found");
+}
+
+#[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
     let server = Server::start("").await;
     let mut requests: String =
@@ -114,7 +139,7 @@ async fn pipelined_requests_are_answered_in_order() {
     requests += &head("GET", "/v1/relations/like/post:1", "connection: close\r\n");
     let mut raw = Raw::connect(&server).await;
     raw.send(requests).await;
-    let text = String::from_utf8(raw.to_end().await).unwrap();
+    let text = String::from_utf8(raw.rest().await).unwrap();
     let subjects: Vec<&str> =
         text.split("\"subject\":\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert_eq!(subjects, (0..20).map(|n| format!("fan-{n}")).collect::<Vec<_>>());
@@ -151,7 +176,7 @@ async fn what_is_not_http_is_refused_and_harms_nobody() {
         let mut raw = Raw::connect(&server).await;
         raw.send(bytes).await;
         tokio::io::AsyncWriteExt::shutdown(&mut raw.0).await.unwrap();
-        let answer = raw.to_end().await;
+        let answer = raw.rest().await;
         assert!(answer.is_empty() || parse(&answer).status == 400, "{:?}", String::from_utf8_lossy(&answer));
     }
     let both = head("PUT", LIKE, "content-length: 2\r\ntransfer-encoding: chunked\r\nconnection: close\r\n");

@@ -32,7 +32,7 @@ impl Raw {
     }
 
     /// Everything until the server closes the connection.
-    pub async fn to_end(mut self) -> Vec<u8> {
+    pub async fn rest(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let reading = self.0.read_to_end(&mut bytes);
         // A reset ends a connection as well as a goodbye does.
@@ -53,7 +53,7 @@ impl Raw {
 pub async fn exchange(server: &Server, request: impl AsRef<[u8]>) -> RawAnswer {
     let mut raw = Raw::connect(server).await;
     raw.send(request).await;
-    parse(&raw.to_end().await)
+    parse(&raw.rest().await)
 }
 
 /// A request without a body, with the admin key: the path goes out exactly as written.

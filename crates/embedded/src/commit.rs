@@ -7,16 +7,17 @@ use tally_core::rows::{JobId, TotalKey};
 use tally_core::view::Wants;
 use tally_engine::{CommitError, Committed, Loaded, Mark, Seen, StoreError};
 
-use crate::store::Batch;
+use crate::store::{Batch, Position};
 use crate::{Embedded, codec, keys, unavailable};
 
 impl Embedded {
-    /// Every row asked for. One runner writes, so the position before the reads holds for all of
-    /// them unless somebody else commits meanwhile, which its commit then finds out.
+    /// Every row asked for. One runner writes, so for its own loads nothing moves meanwhile; if
+    /// somebody else commits, the mark says so, and still covers everything that was seen.
     pub(crate) fn read_rows(&self, wants: &Wants) -> Result<Loaded, StoreError> {
-        let mark = Mark(self.store.position());
+        let before = self.store.position();
         let keys: Vec<Vec<u8>> = wants.rows.iter().map(keys::row).chain(wants.totals.iter().map(keys::total)).collect();
         let mut values = self.store.get_many(&keys).map_err(unavailable)?.into_iter();
+        let mark = mark_of(before, self.store.position());
         let mut rows = Vec::with_capacity(wants.rows.len());
         for (key, value) in wants.rows.iter().zip(values.by_ref()) {
             rows.push(value.map(|bytes| codec::read_row(key, &bytes)).transpose()?);
@@ -28,7 +29,7 @@ impl Embedded {
     /// Checks what was decided on, then applies everything as one batch.
     pub(crate) fn write_rows(&self, seen: &Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
         let mut batch = self.committing();
-        let untouched = self.store.position() == seen.mark.0;
+        let untouched = mark_at(self.store.position()) == seen.mark;
         if !untouched {
             self.check_seen(seen)?;
         }
@@ -48,7 +49,7 @@ impl Embedded {
         }
         batch.put(&keys::stamp(), &changes.stamp.0.to_be_bytes());
         let position = self.store.apply(&batch).map_err(|error| CommitError::Store(unavailable(error)))?;
-        Ok(Committed { mark: Mark(position), totals: (!untouched).then_some(totals) })
+        Ok(Committed { mark: mark_at(position), totals: (!untouched).then_some(totals) })
     }
 
     fn committing(&self) -> MutexGuard<'_, Batch> {
@@ -76,6 +77,23 @@ impl Embedded {
         let bytes = self.store.get(&keys::total(key)).map_err(unavailable)?;
         bytes.map_or(Ok(0), |bytes| codec::read_total(&bytes))
     }
+}
+
+/// The moment of one position: twice the position.
+fn mark_at(position: Position) -> Mark {
+    Mark(position << 1)
+}
+
+/// A read that began at one position and ended at another. It may have seen everything up to the
+/// end, which is what must be durable before it is answered; and it is odd, so that no commit takes
+/// it for a moment at which all of it was true.
+pub(crate) fn mark_of(before: Position, after: Position) -> Mark {
+    Mark(mark_at(after).0 + u64::from(before != after))
+}
+
+/// The last position that a mark covers.
+pub(crate) fn position_of(mark: Mark) -> Position {
+    mark.0 >> 1
 }
 
 fn write_total(batch: &mut Batch, key: &TotalKey, value: i64) {

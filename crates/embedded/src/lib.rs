@@ -62,15 +62,13 @@ impl Engine for Embedded {
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
-        // Here rather than before the load: reads go on when the store takes no writes.
-        self.store.ready().await.map_err(unavailable)?;
-        // Waits for room here and not before a load: reads go on when the disk is full.
+        // Waits for room here and not before a load: reads go on when the store takes no writes.
         self.store.ready().await.map_err(unavailable)?;
         self.write_rows(&seen, changes)
     }
 
     async fn settle(&self, mark: Mark) -> Result<(), StoreError> {
-        self.store.wait(mark.0).await.map_err(unavailable)
+        self.store.wait(commit::position_of(mark)).await.map_err(unavailable)
     }
 
     async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {

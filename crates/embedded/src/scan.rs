@@ -3,8 +3,9 @@
 use std::ops::Bound;
 
 use tally_core::rows::{JobId, Key, ListKey, ReplayKey, Row};
-use tally_engine::{Mark, Page, Place, Range, StoreError};
+use tally_engine::{Page, Place, Range, StoreError};
 
+use crate::commit::mark_of;
 use crate::store::Store;
 use crate::{codec, keys, unavailable};
 
@@ -34,12 +35,13 @@ pub(crate) fn scan(store: &Store, range: &Range, limit: usize) -> Result<Page, S
 }
 
 fn scan_list(store: &Store, list: &ListKey, after: Option<&Place>, limit: usize) -> Result<Page, StoreError> {
-    let mark = Mark(store.position());
+    let before = store.position();
     let prefix = keys::list_prefix(list);
     let from = after.map(|place| keys::place(list, place));
     let low = from.as_ref().map_or(Bound::Included(&prefix[..]), |from| Bound::Excluded(&from[..]));
     let high = keys::after_prefix(&prefix);
     let found = store.scan((low, Bound::Excluded(&high)), limit + 1, false).map_err(unavailable)?;
+    let mark = mark_of(before, store.position());
     let mut items = Vec::with_capacity(found.len());
     for (key, value) in found {
         let (key, edge) = codec::read_entry(list.side, &key, &value)?;
@@ -59,7 +61,7 @@ fn keys_between(store: &Store, low: &[u8], high: &[u8], limit: usize) -> Result<
 
 /// Looks the rows up. One that has gone meanwhile is left out.
 fn rows(store: &Store, wanted: impl Iterator<Item = Key>) -> Result<Page, StoreError> {
-    let mark = Mark(store.position());
+    let before = store.position();
     let mut items = Vec::new();
     for key in wanted {
         if let Some(bytes) = store.get(&keys::row(&key)).map_err(unavailable)? {
@@ -67,7 +69,7 @@ fn rows(store: &Store, wanted: impl Iterator<Item = Key>) -> Result<Page, StoreE
             items.push((key, row));
         }
     }
-    Ok(Page { items, more: false, mark })
+    Ok(Page { items, more: false, mark: mark_of(before, store.position()) })
 }
 
 fn replay_key(key: &[u8]) -> Option<ReplayKey> {

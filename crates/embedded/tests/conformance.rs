@@ -25,6 +25,8 @@ fn main() {
     let usual = Options { segment_bytes: 1 << 20, cache_bytes: 1 << 20, ..Options::default() };
     let small = Options { overlay_bytes_max: 4 << 10, ..usual.clone() };
     let mut all = trials("embedded", Folder(usual));
-    all.extend(trials("embedded-small", Folder(small)));
+    // Where rows lie makes no difference to the steps at which the crash suite fails them, and that
+    // suite spends its time waiting for the disk; once is enough.
+    all.extend(trials("embedded-small", Folder(small)).into_iter().filter(|trial| !trial.name().contains("::crash::")));
     run(all)
 }

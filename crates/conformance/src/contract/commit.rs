@@ -1,15 +1,15 @@
 //! Commits: visible at once, all or nothing, and never lost to another.
 
 use serde_json::json;
-use tally_core::rows::{Key, Object, Row};
+use tally_core::rows::{Key, Object, Row, Side};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
-use tally_engine::{CommitError, Engine, Mark, Seen};
+use tally_engine::{CommitError, Engine, Mark, Range, Seen};
 
 use crate::EngineFactory;
 use crate::auditor::assert_sound;
 use crate::driver::Hand;
-use crate::sample::{batch, catalog, count_of, meta, object, put, relate, total_of};
+use crate::sample::{batch, catalog, count_of, edge, edge_key, list, meta, object, put, relate, total_of};
 use crate::stand::Stand;
 use crate::universe::Universe;
 
@@ -108,7 +108,7 @@ pub(super) async fn increments_of_many_tasks_are_all_kept<F: EngineFactory>(stan
             let engine = engine.clone();
             tokio::spawn(async move {
                 for _ in 0..EACH {
-                    while increment(&*engine).await == Err(CommitError::Conflict) {
+                    while increment(&*engine).await.is_err_and(|error| error == CommitError::Conflict) {
                         tokio::task::yield_now().await;
                     }
                 }
@@ -119,6 +119,44 @@ pub(super) async fn increments_of_many_tasks_are_all_kept<F: EngineFactory>(stan
         task.await.expect("no task panics");
     }
     assert_eq!(number(&load(&*engine).await.0), TASKS * EACH);
+}
+
+/// Whoever answers with what it read waits for the mark first. So a mark must cover everything that
+/// was seen with it, also what was committed while it was being read.
+pub(super) async fn a_mark_covers_what_was_seen<F: EngineFactory>(stand: Stand<F>) {
+    const COMMITS: u64 = 600;
+    let engine = stand.open().await;
+    let (told, marks) = tokio::sync::watch::channel(vec![Mark::default()]);
+    let writing = tokio::spawn({
+        let engine = engine.clone();
+        async move {
+            for _ in 0..COMMITS {
+                let mark = increment(&*engine).await.expect("nobody else writes");
+                told.send_modify(|marks| marks.push(mark));
+            }
+        }
+    });
+    let mut reads = Vec::new();
+    while !writing.is_finished() {
+        let (row, mark) = load(&*engine).await;
+        reads.push((number(&row), mark));
+        let page = engine.scan(&posts(), 10).await.expect("a scan works");
+        if let Some((_, Row::Edge(edge))) = page.items.first() {
+            reads.push((edge.created.0, page.mark));
+        }
+        tokio::task::yield_now().await;
+    }
+    writing.await.expect("the writer does not panic");
+    let marks = marks.borrow();
+    for (seen, mark) in &reads {
+        let index = usize::try_from(*seen).expect("a small number");
+        assert!(*mark >= marks[index], "commit {seen} ended at {:?}, and was seen with {mark:?}", marks[index]);
+    }
+    assert!(reads.len() > 10, "only {} reads", reads.len());
+}
+
+fn posts() -> Range {
+    Range::List { list: list(Side::Object, "post:1", Some("like"), false), after: None }
 }
 
 async fn load<E: Engine>(engine: &E) -> (Option<Row>, Mark) {
@@ -134,14 +172,19 @@ fn number(row: &Option<Row>) -> u64 {
     }
 }
 
-async fn increment<E: Engine>(engine: &E) -> Result<(), CommitError> {
+/// Adds one to the number in a row, and puts an edge with that number for a stamp in a list.
+async fn increment<E: Engine>(engine: &E) -> Result<Mark, CommitError> {
     let key = Key::Object(object("post:1"));
     let (row, mark) = load(engine).await;
-    let attributes = meta(&json!({"n": number(&row) + 1}));
-    let next = Object { status: None, attributes, created_at: Timestamp(1), updated_at: Timestamp(1) };
+    let next = number(&row) + 1;
+    let attributes = meta(&json!({"n": next}));
+    let object = Object { status: None, attributes, created_at: Timestamp(1), updated_at: Timestamp(1) };
     let mut view = View::default();
     view.fill_row(key.clone(), row);
-    view.set(key, Some(Row::Object(next))).expect("the row was loaded");
-    let changes = view.changes(Stamp(1));
-    engine.commit(Seen { mark, view: &view }, &changes).await.map(|_| ())
+    view.set(key, Some(Row::Object(object))).expect("the row was loaded");
+    let liked = Key::Edge(edge_key("like", "post:1", &format!("s{next}")));
+    view.fill_row(liked.clone(), None);
+    view.set(liked, Some(Row::Edge(edge(next)))).expect("its absence was loaded");
+    let changes = view.changes(Stamp(next));
+    engine.commit(Seen { mark, view: &view }, &changes).await.map(|committed| committed.mark)
 }

@@ -20,7 +20,8 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             additions_do_not_conflict,
             what_was_committed_can_be_settled,
             an_engine_can_be_prepared_twice,
-            increments_of_many_tasks_are_all_kept;
+            increments_of_many_tasks_are_all_kept,
+            a_mark_covers_what_was_seen;
         conflict:
             conflict_on_a_moved_row,
             conflict_on_a_row_made_meanwhile,

@@ -27,7 +27,7 @@ pub(crate) fn run() -> Result<()> {
             .args(["-H", &format!("Authorization: Bearer {ADMIN_KEY}")])
             .args(["--checks", CHECKS])
             .args(["--phases", "examples,coverage,fuzzing"])
-            .args(["--max-examples", "25", "--workers", "2", "--request-timeout", "10"])
+            .args(["--max-examples", "60", "--workers", "2", "--request-timeout", "10"])
             // A fixed seed: a run that was green stays green until the code changes.
             .args(["--seed", "20260101", "--suppress-health-check", "all", "--warnings", "off"])
             // Streams that never end by themselves; they have tests of their own.
@@ -57,6 +57,7 @@ impl Server {
             .env("TALLY_STORE", format!("embedded:{}", folder.join("store").display()))
             .env("TALLY_LISTEN", address.to_string())
             .env("TALLY_ADMIN_KEY", ADMIN_KEY)
+            .env("TALLY_LOG_LEVEL", "warn")
             .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -1,7 +1,10 @@
 //! The product on one screen: everything that can be asked to change, and what is answered.
 
+use std::fmt;
 use std::sync::Arc;
 
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::Refusal;
@@ -12,8 +15,7 @@ use crate::time::Timestamp;
 
 /// A change that is asked for. The first three are what a client may put in a batch, each written
 /// with its `op`; see [`Written`].
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(try_from = "Written")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Makes sure that an edge is there.
     Relate {
@@ -153,6 +155,27 @@ enum Op {
     Relate,
     Unrelate,
     Toggle,
+}
+
+impl<'de> Deserialize<'de> for Command {
+    /// Only from an object: a derived reader would take a list of the fields' values as well.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Written;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("an object with op, relation, object and subject")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Written, A::Error> {
+                Written::deserialize(MapAccessDeserializer::new(fields))
+            }
+        }
+
+        from.deserialize_map(Fields)?.try_into().map_err(D::Error::custom)
+    }
 }
 
 impl TryFrom<Written> for Command {

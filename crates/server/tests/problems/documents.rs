@@ -72,7 +72,7 @@ async fn a_body_that_is_not_what_it_should_be_is_refused() {
         let answer = client.put(LIKE).body("application/json", body.to_owned()).send().await;
         assert!(body == "null" || answer.status == 200, "{body}: {}", answer.text());
     }
-    for body in ["", "{}", "[]", r#"{"commands": 1}"#, r#"{"commands": [], "atomik": true}"#] {
+    for body in ["", "{}", "[]", r#"{"commands": 1}"#, r#"{"commands": [], "atomik": true}"#, "[true, []]"] {
         client.post(BATCH).body("application/json", body.to_owned()).problem(400, "bad_request").await;
     }
 }

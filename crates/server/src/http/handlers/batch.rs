@@ -36,7 +36,7 @@ type Read = Sent<Result<Command, Refusal>>;
 
 /// Reads a batch in one go; only where that fails, command by command, to say which is wrong.
 fn read_batch(bytes: &[u8]) -> Result<Read, Problem> {
-    if let Ok(Sent { atomic, commands }) = serde_json::from_slice::<Sent<Command>>(bytes) {
+    if let Ok(Sent { atomic, commands }) = parse::<Sent<Command>>(bytes) {
         return Ok(Sent { atomic, commands: commands.into_iter().map(Ok).collect() });
     }
     let Sent { atomic, commands }: Sent<&RawValue> = parse(bytes)?;

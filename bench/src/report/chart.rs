@@ -3,8 +3,8 @@
 use super::{Report, rate};
 use std::fmt::Write;
 
-const WIDTH: u32 = 860;
-const LABEL_WIDTH: u32 = 330;
+const WIDTH: u32 = 900;
+const LABEL_WIDTH: u32 = 370;
 const BAR_HEIGHT: u32 = 18;
 const ROW_HEIGHT: u32 = 26;
 const HEAD_HEIGHT: u32 = 40;
@@ -71,8 +71,8 @@ mod tests {
             report.rows.push(Row::new("id", "one", system, "64", &measured, 0));
         }
         let svg = draw(&report);
-        assert!(svg.contains("class=\"tally\" x=\"330\" y=\"74\" width=\"440\""), "{svg}");
-        assert!(svg.contains("class=\"redis\" x=\"330\" y=\"100\" width=\"220\""), "{svg}");
+        assert!(svg.contains("class=\"tally\" x=\"370\" y=\"74\" width=\"440\""), "{svg}");
+        assert!(svg.contains("class=\"redis\" x=\"370\" y=\"100\" width=\"220\""), "{svg}");
         assert!(svg.contains("Redis &lt;7&gt;"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tally_core::Command;
 use tally_core::rows::{Key, Row};
 use tally_core::time::Timestamp;
 use tally_engine::clock::ManualClock;
@@ -107,6 +108,19 @@ async fn a_clock_that_goes_back_keeps_the_order() {
     let bench = Bench::with(&memory, ManualClock::at(10), RunnerOptions::default()).await;
     assert_eq!(bench.edge(like("f")).await.created_at, Some(Timestamp(2_001)));
     assert_eq!(newest_first(&memory), ["f", "e", "d", "c", "b", "a"]);
+}
+
+/// A batch uses as many stamps as it has commands, so what comes behind it is newer than all of them.
+#[tokio::test]
+async fn what_comes_behind_a_batch_is_newer_than_all_of_it() {
+    let memory = Arc::new(Memory::default());
+    let bench = Bench::start(&memory).await;
+    for (several, one) in [(["c", "a", "b"], "d"), (["x", "z", "y"], "w")] {
+        let commands = several.map(like).to_vec();
+        bench.apply(Command::Batch { atomic: true, commands }).await.unwrap().reply.unwrap();
+        bench.edge(like(one)).await;
+    }
+    assert_eq!(newest_first(&memory), ["w", "y", "z", "x", "d", "b", "a", "c"]);
 }
 
 fn newest_first(memory: &Memory) -> Vec<String> {

@@ -13,9 +13,19 @@ pub(crate) fn run(seconds: u32) -> Result<()> {
     install::cargo_tool("cargo-fuzz")?;
     for target in targets {
         println!("==> fuzz {target} for {seconds} s");
-        // `-s none`: the sanitizers need a nightly compiler; a panic is found without them.
+        let kept = Path::new("fuzz/corpus").join(&target);
+        std::fs::create_dir_all(&kept)?;
+        // New inputs go into the first folder: a run must not change the kept corpus by itself.
+        let found = shell::target_dir().join("fuzz-corpus").join(&target);
+        std::fs::create_dir_all(&found)?;
         shell::run(
-            shell::cargo().args(["fuzz", "run", "-s", "none", &target, "--"]).arg(format!("-max_total_time={seconds}")),
+            shell::cargo()
+                // `-s none`: the sanitizers need a nightly compiler; a panic is found without them.
+                .args(["fuzz", "run", "-s", "none", "--target-dir"])
+                .arg(shell::target_dir().join("fuzz"))
+                .arg(&target)
+                .args([found, kept])
+                .args(["--", &format!("-max_total_time={seconds}")]),
         )?;
     }
     Ok(())

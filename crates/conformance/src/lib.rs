@@ -25,7 +25,8 @@ mod walk;
 
 use std::sync::Arc;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Arguments;
+pub use libtest_mimic::Trial;
 use tally_engine::Engine;
 
 use stand::Stand;

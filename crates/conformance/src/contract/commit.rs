@@ -159,9 +159,11 @@ fn posts() -> Range {
     Range::List { list: list(Side::Object, "post:1", Some("like"), false), after: None }
 }
 
+/// The row, among many that are not there: a load that takes its time meets more commits.
 async fn load<E: Engine>(engine: &E) -> (Option<Row>, Mark) {
-    let wants = Wants { rows: vec![Key::Object(object("post:1"))], totals: Vec::new() };
-    let mut loaded = engine.load(&wants).await.expect("a load works");
+    let bystanders = (0..300).map(|n| Key::Object(object(&format!("nothing:{n}"))));
+    let rows = [Key::Object(object("post:1"))].into_iter().chain(bystanders).collect();
+    let mut loaded = engine.load(&Wants { rows, totals: Vec::new() }).await.expect("a load works");
     (loaded.rows.remove(0), loaded.mark)
 }
 

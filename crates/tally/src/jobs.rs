@@ -14,6 +14,8 @@ use crate::{AnyEngine, Error};
 
 /// How often to look for work that nobody announced.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// How soon to try again what the store could not take.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// Jobs looked at in one go.
 const JOBS_AT_ONCE: usize = 64;
 
@@ -26,12 +28,16 @@ pub(crate) async fn run(
 ) {
     loop {
         let round = async {
-            if let Err(error) = work(&engine, &runner).await {
-                tracing::warn!(%error, "a job could not go on; it is tried again");
-            }
+            let next_look = match work(&engine, &runner).await {
+                Ok(()) => LOOK_EVERY,
+                Err(error) => {
+                    tracing::warn!(%error, "a job could not go on; it is tried again");
+                    RETRY_EVERY
+                }
+            };
             tokio::select! {
                 () = announced.notified() => {}
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(next_look) => {}
             }
         };
         tokio::select! {

@@ -18,6 +18,9 @@ const SUBSCRIPTIONS_MAX: usize = 10_000;
 
 type Watched = (ObjectId, Name);
 
+/// What one batch has to say to one watcher.
+type Letter = Vec<(TotalKey, i64)>;
+
 /// Everyone who watches.
 pub struct Hub {
     watchers: Mutex<HashMap<Watched, Vec<Arc<Mailbox>>>>,
@@ -65,12 +68,14 @@ impl Hub {
         Ok(Subscription { hub: self.clone(), watched, mailbox })
     }
 
-    /// Tells the new totals to those who watch them.
+    /// Tells the new totals of one batch to those who watch them, to each all at once: nobody sees
+    /// a count moved and its kinds not.
     pub(crate) fn publish(&self, totals: &[(TotalKey, i64)]) {
         if self.subscriptions() == 0 {
             return;
         }
         let watchers = lock(&self.watchers);
+        let mut letters: HashMap<*const Mailbox, (&Mailbox, Letter)> = HashMap::new();
         for (key, value) in totals {
             let pair = match key {
                 TotalKey::Object { object, relation } | TotalKey::Kind { object, relation, .. } => {
@@ -79,9 +84,13 @@ impl Hub {
                 TotalKey::Subject { .. } => continue,
             };
             for mailbox in watchers.get(&pair).into_iter().flatten() {
-                lock(&mailbox.unseen).insert(key.clone(), *value);
-                mailbox.arrived.notify_one();
+                let (_, letter) = letters.entry(Arc::as_ptr(mailbox)).or_insert_with(|| (mailbox, Vec::new()));
+                letter.push((key.clone(), *value));
             }
+        }
+        for (mailbox, letter) in letters.into_values() {
+            lock(&mailbox.unseen).extend(letter);
+            mailbox.arrived.notify_one();
         }
     }
 
@@ -116,5 +125,32 @@ impl Drop for Subscription {
             }
         }
         self.hub.subscriptions.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_reaches_a_watcher_all_at_once() {
+        let hub = Arc::new(Hub::new(0));
+        let (object, relation) = (ObjectId::new("post:1").unwrap(), Name::new("reaction").unwrap());
+        let subscription = hub.subscribe(std::slice::from_ref(&object), std::slice::from_ref(&relation)).unwrap();
+        let kind = |kind: &str| TotalKey::Kind {
+            object: object.clone(),
+            relation: relation.clone(),
+            kind: Name::new(kind).unwrap(),
+        };
+        let mailbox = subscription.mailbox.clone();
+        let publishing = std::thread::spawn({
+            let (hub, batch) = (hub.clone(), [(kind("love"), 0), (kind("wow"), 1)]);
+            move || (0..10_000).for_each(|_| hub.publish(&batch))
+        });
+        while !publishing.is_finished() {
+            let seen = std::mem::take(&mut *lock(&mailbox.unseen));
+            assert!(seen.is_empty() || seen.len() == 2, "half a batch: {seen:?}");
+        }
+        publishing.join().unwrap();
     }
 }

@@ -121,6 +121,11 @@ pub struct Replay {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct JobId(pub u64);
 
+impl JobId {
+    /// The copy that fills a store, see [`Work::Copy`]. Other ids are random.
+    pub const COPY: Self = Self(0);
+}
+
 /// Long work, done in steps that each commit, and taken up again after a stop.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Job {
@@ -159,6 +164,17 @@ pub enum Work {
     Show {
         /// Whose.
         subject: SubjectId,
+    },
+    /// Fills this store with the rows of another. Nobody serves from it until that is done.
+    Copy {
+        /// Where from, without a password.
+        from: String,
+        /// The last row that is here, in the order of the other store.
+        after: Option<Key>,
+        /// How many rows are here.
+        rows: u64,
+        /// The sum of their fingerprints, which both stores must still agree with at the end.
+        digest: u64,
     },
 }
 

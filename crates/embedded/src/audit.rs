@@ -194,7 +194,7 @@ fn group_of(key: &[u8]) -> Option<Group> {
 
 fn peek_group(rows: &mut Peekable<Table<'_>>) -> Result<Option<Group>, StoreError> {
     match rows.peek() {
-        Some(Ok((key, _))) => group_of(key).map(Some).ok_or_else(|| unreadable(key)),
+        Some(Ok((key, _))) => group_of(key).map(Some).ok_or_else(|| keys::unreadable(key)),
         Some(Err(error)) => Err(error.clone()),
         None => Ok(None),
     }
@@ -221,24 +221,15 @@ fn next_in(rows: &mut Peekable<Table<'_>>, group: &Group) -> Result<Option<Row>,
     if peek_group(rows)?.as_ref() == Some(group) { rows.next().transpose() } else { Ok(None) }
 }
 
-fn unreadable(key: &[u8]) -> StoreError {
-    StoreError::Broken(format!("the key {:?} cannot be read", String::from_utf8_lossy(key)))
-}
-
 fn read_edge(key: &[u8], value: &[u8]) -> Result<(EdgeKey, Edge), StoreError> {
-    let bad = || unreadable(key);
-    let ([object, relation], subject) = keys::split::<2>(key).ok_or_else(bad)?;
-    let subject = std::str::from_utf8(subject).map_err(|_| bad())?;
-    let edge_key = EdgeKey {
-        object: ObjectId::new(object).map_err(|_| bad())?,
-        relation: Name::new(relation).map_err(|_| bad())?,
-        subject: SubjectId::new(subject).map_err(|_| bad())?,
-    };
-    Ok((edge_key, codec::read_edge(value)?))
+    match keys::read_row(key) {
+        Some(Key::Edge(edge_key)) => Ok((edge_key, codec::read_edge(value)?)),
+        _ => Err(keys::unreadable(key)),
+    }
 }
 
 fn read_object_total(key: &[u8]) -> Result<TotalKey, StoreError> {
-    let bad = || unreadable(key);
+    let bad = || keys::unreadable(key);
     let ([object, relation], kind) = keys::split::<2>(key).ok_or_else(bad)?;
     let object = ObjectId::new(object).map_err(|_| bad())?;
     let relation = Name::new(relation).map_err(|_| bad())?;
@@ -250,7 +241,7 @@ fn read_object_total(key: &[u8]) -> Result<TotalKey, StoreError> {
 }
 
 fn subject_total(group: &[u8]) -> Result<TotalKey, StoreError> {
-    let bad = || unreadable(group);
+    let bad = || keys::unreadable(group);
     let key = [&[keys::SUBJECT_TOTALS], group].concat();
     let ([subject, relation], _) = keys::split::<2>(&key).ok_or_else(bad)?;
     Ok(TotalKey::Subject {

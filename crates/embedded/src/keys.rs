@@ -16,7 +16,8 @@
 
 use tally_core::rows::{Edge, EdgeKey, JobId, Key, ListKey, ReplayKey, Side, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
-use tally_engine::Place;
+use tally_core::{Name, ObjectId, SubjectId};
+use tally_engine::{Place, StoreError};
 
 /// The table of edges.
 pub(crate) const EDGES: u8 = b'e';
@@ -24,8 +25,15 @@ pub(crate) const EDGES: u8 = b'e';
 pub(crate) const OBJECT_TOTALS: u8 = b'c';
 pub(crate) const SUBJECT_TOTALS: u8 = b'd';
 pub(crate) const API_KEYS: u8 = b'a';
+const OBJECTS: u8 = b'b';
+const JOBS: u8 = b'j';
+const REPLAYS: u8 = b'r';
+const SUBJECTS: u8 = b'u';
 pub(crate) const OPEN_JOBS: u8 = b'k';
 pub(crate) const REPLAYS_BY_EXPIRY: u8 = b'x';
+
+/// The tables that hold rows rather than what follows from them, in order.
+pub(crate) const ROWS: [u8; 6] = [API_KEYS, OBJECTS, EDGES, JOBS, REPLAYS, SUBJECTS];
 
 /// Builds a key: parts with a zero byte between them.
 fn join(table: u8, parts: &[&str]) -> Vec<u8> {
@@ -44,10 +52,10 @@ fn join(table: u8, parts: &[&str]) -> Vec<u8> {
 pub(crate) fn row(key: &Key) -> Vec<u8> {
     match key {
         Key::Edge(edge) => join(EDGES, &[edge.object.as_str(), edge.relation.as_str(), edge.subject.as_str()]),
-        Key::Object(object) => join(b'b', &[object.as_str()]),
-        Key::Subject(subject) => join(b'u', &[subject.as_str()]),
-        Key::Replay(replay) => join(b'r', &[&replay.caller, &replay.key]),
-        Key::Job(job) => number(b'j', job.0),
+        Key::Object(object) => join(OBJECTS, &[object.as_str()]),
+        Key::Subject(subject) => join(SUBJECTS, &[subject.as_str()]),
+        Key::Replay(replay) => join(REPLAYS, &[&replay.caller, &replay.key]),
+        Key::Job(job) => number(JOBS, job.0),
         Key::ApiKey(id) => join(API_KEYS, &[id]),
     }
 }
@@ -153,6 +161,35 @@ pub(crate) fn split<const PARTS: usize>(key: &[u8]) -> Option<([&str; PARTS], &[
         rest = &rest[end + 1..];
     }
     Some((parts, rest))
+}
+
+/// Reads a row's key.
+pub(crate) fn read_row(key: &[u8]) -> Option<Key> {
+    let id = || std::str::from_utf8(key.get(1..)?).ok();
+    Some(match *key.first()? {
+        EDGES => {
+            let ([object, relation], subject) = split::<2>(key)?;
+            Key::Edge(EdgeKey {
+                object: ObjectId::new(object).ok()?,
+                relation: Name::new(relation).ok()?,
+                subject: SubjectId::new(std::str::from_utf8(subject).ok()?).ok()?,
+            })
+        }
+        OBJECTS => Key::Object(ObjectId::new(id()?).ok()?),
+        SUBJECTS => Key::Subject(SubjectId::new(id()?).ok()?),
+        REPLAYS => {
+            let (caller, key) = id()?.split_once('\0')?;
+            Key::Replay(ReplayKey { caller: caller.into(), key: key.into() })
+        }
+        JOBS => Key::Job(JobId(u64::from_be_bytes(key.get(1..)?.try_into().ok()?))),
+        API_KEYS => Key::ApiKey(id()?.into()),
+        _ => return None,
+    })
+}
+
+/// What to say of a key that is none of ours.
+pub(crate) fn unreadable(key: &[u8]) -> StoreError {
+    StoreError::Broken(format!("the key {:?} cannot be read", String::from_utf8_lossy(key)))
 }
 
 /// Reads an entry of a list: the near end, the relation, the stamp, the far end.

@@ -28,6 +28,7 @@ pub(crate) fn scan(store: &Store, range: &Range, limit: usize) -> Result<Page, S
             let due = keys_between(store, &low, &high, limit + 1)?;
             rows(store, due.iter().filter_map(|key| replay_key(key)).map(Key::Replay))?
         }
+        Range::Rows { after } => every_row(store, after.as_ref(), limit.saturating_add(1))?,
     };
     page.more = page.items.len() > limit;
     page.items.truncate(limit);
@@ -48,6 +49,28 @@ fn scan_list(store: &Store, list: &ListKey, after: Option<&Place>, limit: usize)
         items.push((Key::Edge(key), Row::Edge(edge)));
     }
     Ok(Page { items, more: false, mark })
+}
+
+/// Table by table, each in the order of its keys.
+fn every_row(store: &Store, after: Option<&Key>, limit: usize) -> Result<Page, StoreError> {
+    let before = store.position();
+    let from = after.map(keys::row);
+    let first = from.as_ref().map_or(0, |from| from[0]);
+    let mut items = Vec::new();
+    for table in keys::ROWS.into_iter().filter(|table| *table >= first) {
+        let (start, end) = ([table], [table + 1]);
+        let low = match &from {
+            Some(from) if table == first => Bound::Excluded(&from[..]),
+            _ => Bound::Included(&start[..]),
+        };
+        let found = store.scan((low, Bound::Excluded(&end)), limit - items.len(), false).map_err(unavailable)?;
+        for (bytes, value) in found {
+            let key = keys::read_row(&bytes).ok_or_else(|| keys::unreadable(&bytes))?;
+            let row = codec::read_row(&key, &value)?;
+            items.push((key, row));
+        }
+    }
+    Ok(Page { items, more: false, mark: mark_of(before, store.position()) })
 }
 
 fn keys_with(store: &Store, prefix: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {

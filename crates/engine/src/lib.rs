@@ -72,6 +72,12 @@ pub enum Range {
         /// The time.
         before: Timestamp,
     },
+    /// Every row, whatever it is; totals are not rows. The order is the engine's own, but fixed and
+    /// total: a page continues exactly behind a key, whether or not its row is still there.
+    Rows {
+        /// The last row of the page before.
+        after: Option<Key>,
+    },
 }
 
 /// A row's place in a list.

@@ -1,6 +1,7 @@
 //! The oracle: a store so plain that it is right at a glance. Other engines are compared with it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, TotalKey};
@@ -128,6 +129,11 @@ impl Engine for Memory {
                     _ => (Default::default(), key.clone()),
                 });
                 due
+            }
+            Range::Rows { after } => {
+                let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                let rows = state.rows.range((from, Bound::Unbounded)).take(limit.saturating_add(1));
+                rows.map(|(key, row)| (key.clone(), row.clone())).collect()
             }
         };
         let more = items.len() > limit;

@@ -51,7 +51,10 @@ async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
     loop {
         let page = engine.scan(&Range::OpenJobs, JOBS_AT_ONCE).await?;
         for (key, row) in &page.items {
-            if let (Key::Job(id), Row::Job(job)) = (key, row) {
+            // A copy is carried by who began it.
+            if let (Key::Job(id), Row::Job(job)) = (key, row)
+                && !matches!(job.work, Work::Copy { .. })
+            {
                 carry(engine, runner, *id, job).await?;
             }
         }
@@ -91,6 +94,7 @@ fn lists(work: &Work) -> Vec<ListKey> {
         Work::Clear { object } => (Side::Object, object.as_str(), &[false, true]),
         Work::Hide { subject } => (Side::Subject, subject.as_str(), &[false]),
         Work::Show { subject } => (Side::Subject, subject.as_str(), &[true]),
+        Work::Copy { .. } => return Vec::new(),
     };
     hidden.iter().map(|hidden| ListKey { side, id: id.to_owned(), relation: None, hidden: *hidden }).collect()
 }

@@ -48,7 +48,9 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
         ranges:
             open_jobs_are_listed_until_they_end,
             api_keys_are_listed_by_id,
-            remembered_answers_are_listed_by_expiry;
+            remembered_answers_are_listed_by_expiry,
+            every_row_is_scanned_once,
+            rows_are_scanned_behind_one_that_has_gone;
         ids:
             ids_that_look_alike_are_not_the_same,
             ids_that_begin_alike_have_lists_of_their_own;

@@ -1,5 +1,6 @@
-//! The other ranges: open jobs, API keys, remembered answers.
+//! The other ranges: open jobs, API keys, remembered answers, every row.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tally_core::Command;
@@ -7,9 +8,10 @@ use tally_core::rows::{ApiKey, JobId, Key, Replay, Role, Row};
 use tally_core::time::Timestamp;
 use tally_engine::{Engine, Range};
 
+use super::rows::samples;
 use crate::EngineFactory;
 use crate::driver::{Hand, apply, write};
-use crate::sample::{catalog, replay_key, subject};
+use crate::sample::{catalog, count_of, edge, edge_key, replay_key, subject};
 use crate::stand::Stand;
 
 /// The keys of a range, which must be the same at every page size, as far as the page goes.
@@ -80,4 +82,64 @@ pub(super) async fn remembered_answers_are_listed_by_expiry<F: EngineFactory>(st
     // Remembered again, and dropped.
     write(&*engine, [(c.clone(), row(500)), (b, None)], []).await;
     assert_eq!(keys(&*engine, &due(u64::MAX)).await, [ab, a, c]);
+}
+
+/// Every row behind a key, so many at a time.
+async fn rows<E: Engine>(engine: &E, mut after: Option<Key>, limit: usize) -> Vec<(Key, Row)> {
+    let mut found = Vec::new();
+    loop {
+        let page = engine.scan(&Range::Rows { after: after.clone() }, limit).await.expect("a scan works");
+        assert!(page.items.len() <= limit, "{} rows on a page of {limit}", page.items.len());
+        assert!(page.items.len() == limit || !page.more, "a page with more behind it is full");
+        after = page.items.last().map(|(key, _)| key.clone()).or(after);
+        found.extend(page.items);
+        if !page.more {
+            return found;
+        }
+    }
+}
+
+/// Rows of every kind, and edges whose ids are the beginnings of others.
+async fn write_samples<E: Engine>(engine: &E) -> BTreeMap<Key, Row> {
+    let mut all: BTreeMap<Key, Row> = samples().into_iter().collect();
+    for (to, who) in [("post:1", "a"), ("post:1", "aa"), ("post:11", "a"), ("post:1", "é"), ("p:1", "👍"), ("p:1", "B")]
+    {
+        for relation in ["like", "like-2", "likes"] {
+            all.insert(Key::Edge(edge_key(relation, to, who)), Row::Edge(edge(7)));
+        }
+    }
+    write(engine, all.clone().into_iter().map(|(key, row)| (key, Some(row))), [(count_of("like", "post:1"), 3)]).await;
+    all
+}
+
+pub(super) async fn every_row_is_scanned_once<F: EngineFactory>(stand: Stand<F>) {
+    let mut engine = stand.open().await;
+    assert_eq!(rows(&*engine, None, 1).await, [], "an empty store has no rows");
+    let expected = write_samples(&*engine).await;
+    let order = rows(&*engine, None, 1_000).await;
+    assert_eq!(order.len(), expected.len(), "each row once, and nothing else");
+    assert_eq!(order.iter().cloned().collect::<BTreeMap<_, _>>(), expected);
+    for _ in 0..2 {
+        for limit in [1, 2, 7, order.len() - 1, order.len()] {
+            assert_eq!(rows(&*engine, None, limit).await, order, "pages of {limit}");
+        }
+        engine = stand.reopen(engine).await;
+    }
+    for (at, (key, _)) in order.iter().enumerate() {
+        assert_eq!(rows(&*engine, Some(key.clone()), 7).await, order[at + 1..], "behind {key:?}");
+    }
+}
+
+pub(super) async fn rows_are_scanned_behind_one_that_has_gone<F: EngineFactory>(stand: Stand<F>) {
+    let engine = stand.open().await;
+    write_samples(&*engine).await;
+    let order = rows(&*engine, None, 1_000).await;
+    let gone = |at: usize| at % 3 == 0;
+    let keys = order.iter().enumerate().filter(|(at, _)| gone(*at)).map(|(_, (key, _))| (key.clone(), None));
+    write(&*engine, keys, []).await;
+    for (at, (key, _)) in order.iter().enumerate() {
+        let behind = order.iter().enumerate().skip(at + 1).filter(|(at, _)| !gone(*at));
+        let behind: Vec<(Key, Row)> = behind.map(|(_, row)| row.clone()).collect();
+        assert_eq!(rows(&*engine, Some(key.clone()), 7).await, behind, "behind {key:?}");
+    }
 }

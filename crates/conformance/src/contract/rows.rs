@@ -17,7 +17,7 @@ use crate::universe::Universe;
 
 /// Values at their edges: empty, null, unknown to others, as large as they get, and numbers that a
 /// careless parser changes in the last place.
-fn samples() -> Vec<(Key, Row)> {
+pub(super) fn samples() -> Vec<(Key, Row)> {
     let tricky = meta(&json!({
         "": null, "nested": {"a": [1, {"b": []}]}, "text": "안녕 👍 \u{0} \" \\ \n", "true": true,
         "u64": u64::MAX, "i64": i64::MIN, "float": 0.1, "whole": 1.0, "tiny": 5e-324, "huge": 1.797_693_134_862_315_7e308,
@@ -61,6 +61,11 @@ fn samples() -> Vec<(Key, Row)> {
         (Key::Job(JobId(1 << 63)), job(Work::Hide { subject: who.clone() }, None)),
         (Key::Job(JobId(256)), job(Work::Show { subject: who }, None)),
     ];
+    // A copy remembers a key of any kind.
+    for (id, (key, _)) in (1_000..).zip(rows.clone()) {
+        let work = Work::Copy { from: "postgres://app:***@db/tally".into(), after: Some(key), rows: 1, digest: u64::MAX };
+        rows.push((Key::Job(JobId(id)), job(work, None)));
+    }
     for (id, status) in [("post:1", None), ("post:2", Some("열림"))] {
         let status = status.map(str::to_owned);
         let row =

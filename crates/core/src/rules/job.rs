@@ -17,6 +17,7 @@ impl Work {
             Self::Clear { .. } => "clear",
             Self::Hide { .. } => "hide",
             Self::Show { .. } => "show",
+            Self::Copy { .. } => "copy",
         }
     }
 }
@@ -42,6 +43,9 @@ pub fn sweep(id: JobId, edges: &[EdgeKey], context: &Context<'_>, view: &mut Vie
     let Some(Row::Job(mut job)) = view.row_uncounted(&Key::Job(id))? else {
         return Err(Refusal::NotFound("there is no such job".into()).into());
     };
+    if matches!(job.work, Work::Copy { .. }) {
+        return Err(Refusal::Conflict("a copy has no edges to step over".into()).into());
+    }
     if job.finished_at.is_some() {
         return Ok(Reply::Job(JobReply::new(id, &job)));
     }
@@ -89,7 +93,7 @@ fn want(id: JobId, edges: &[EdgeKey], view: &mut View) -> Result<(), Stop> {
 
 fn is_obsolete(id: JobId, work: &Work, view: &mut View) -> Result<bool, Stop> {
     let subject = match work {
-        Work::Forget { .. } | Work::Clear { .. } => return Ok(false),
+        Work::Forget { .. } | Work::Clear { .. } | Work::Copy { .. } => return Ok(false),
         Work::Hide { subject } | Work::Show { subject } => subject,
     };
     let row = view.row_uncounted(&Key::Subject(subject.clone()))?;

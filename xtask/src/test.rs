@@ -14,11 +14,18 @@ pub(crate) fn run() -> Result<()> {
         shell::run(cargo().args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
     })?;
     steps.step("tidy", tidy::run)?;
-    steps.step("tests", || shell::run(cargo().args(["nextest", "run", "--workspace"])))?;
+    steps.step("tests", tests)?;
     steps.step("doc tests", || shell::run(cargo().args(["test", "--workspace", "--doc", "--quiet"])))?;
     steps.step("contract", contract::run)?;
     println!("\n{}", steps.summary());
     Ok(())
+}
+
+/// With the servers that tests share started once, and not by each test for itself.
+fn tests() -> Result<()> {
+    let with_services = ["run", "--quiet", "-p", "tally-testing", "--bin", "with-services", "--"];
+    let nextest = cargo();
+    shell::run(cargo().args(with_services).arg(nextest.get_program()).args(["nextest", "run", "--workspace"]))
 }
 
 fn install_everything() -> Result<()> {

@@ -16,7 +16,7 @@ struct Layer {
 }
 
 const ENGINE_PARTS: &[&str] = &["tally-core", "tally-engine"];
-const SUITE: &[&str] = &["tally-conformance", "tally-core", "tally-engine"];
+const SUITE: &[&str] = &["tally-conformance", "tally-core", "tally-engine", "tally-testing"];
 const EVERY_ENGINE: &[&str] = &[
     "tally-core",
     "tally-engine",
@@ -45,7 +45,9 @@ const LAYERS: &[Layer] = &[
     Layer { name: "tally-notify", may_use: &["tally-core"], may_test_with: &[] },
     Layer { name: "tally", may_use: EVERY_ENGINE, may_test_with: SUITE },
     Layer { name: "tally-server", may_use: &["tally"], may_test_with: SUITE },
-    Layer { name: "tally-bench", may_use: &["tally"], may_test_with: &[] },
+    Layer { name: "tally-bench", may_use: &["tally", "tally-testing"], may_test_with: &[] },
+    // Servers and networks for tests and benchmarks; knows nothing of ours.
+    Layer { name: "tally-testing", may_use: &[], may_test_with: &[] },
     // Starts everything, knows nothing.
     Layer { name: "xtask", may_use: &[], may_test_with: &[] },
 ];
@@ -187,10 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn the_suite_is_for_tests_only() {
-        let allowed = "[package]\nname = \"tally-embedded\"\n[dev-dependencies]\ntally-conformance.workspace = true\n";
-        assert!(check_text(allowed).is_empty());
-        assert_eq!(check_text(&allowed.replace("dev-", "")).len(), 1);
+    fn the_suite_and_servers_are_for_tests_only() {
+        for krate in ["tally-conformance", "tally-testing"] {
+            let allowed =
+                format!("[package]\nname = \"tally-embedded\"\n[dev-dependencies]\n{krate}.workspace = true\n");
+            assert!(check_text(&allowed).is_empty(), "{krate}");
+            assert_eq!(check_text(&allowed.replace("dev-", "")).len(), 1, "{krate}");
+        }
     }
 
     #[test]

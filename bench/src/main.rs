@@ -3,7 +3,6 @@
 //! Run through `cargo xtask bench <name>`. Servers are started here, on free loopback ports and in
 //! temporary folders, and are gone afterwards; one that was already running is never touched.
 
-mod child;
 mod feed;
 mod histogram;
 mod http;

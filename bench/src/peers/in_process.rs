@@ -1,7 +1,6 @@
 //! Tally as a library: no HTTP, no other process, the same sync before every answer.
 
 use super::{SEED, SharedWorkload, lock};
-use crate::child::{memory_bytes, temporary_folder};
 use crate::load::{self, Load, Measured};
 use crate::workload::{Shape, Workload};
 use anyhow::Result;
@@ -12,7 +11,7 @@ use tally::core::command::{Call, Command};
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::{Name, ObjectId, SubjectId};
 use tally::{Options, Tally};
-use tempfile::TempDir;
+use tally_testing::{Folder, memory_bytes};
 use tokio::runtime::Runtime;
 
 /// How this system is set up, for the report.
@@ -24,13 +23,13 @@ pub(crate) struct InProcess {
     tally: Tally,
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
-    _folder: TempDir,
+    _folder: Folder,
     pub(crate) workload: SharedWorkload,
 }
 
 impl InProcess {
     pub(crate) async fn open() -> Result<Self> {
-        let folder = temporary_folder("in-process")?;
+        let folder = Folder::new("in-process")?;
         let url = format!("embedded:{}", folder.path().join("store").display());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let tally = runtime.spawn(async move { Tally::open(&url, Options::default()).await }).await??;

@@ -1,26 +1,18 @@
 //! PostgreSQL 15 as a peer: a cluster made here, loaded here, gone afterwards.
 
 use super::{SEED, SharedWorkload, lock};
-use crate::child::{Server, free_address, memory_bytes, temporary_folder};
 use crate::load::{self, Load, Measured};
 use crate::workload::{Shape, Workload};
-use anyhow::{Context, Result, anyhow, bail};
-use rustix::process::Signal;
+use anyhow::{Context, Result};
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
+use std::time::Instant;
+use tally_testing::postgres::Options;
 use tokio_postgres::{Client, NoTls};
 
 /// A running PostgreSQL.
 pub(crate) struct Postgres {
-    server: Server,
-    /// Held for its drop: the cluster is removed with it, after the server ended.
-    _folder: TempDir,
-    address: SocketAddr,
+    server: tally_testing::Postgres,
     pub(crate) workload: SharedWorkload,
 }
 
@@ -64,41 +56,17 @@ RETURNING object, n";
 
 impl Postgres {
     pub(crate) async fn start() -> Result<Self> {
-        let folder = temporary_folder("postgres")?;
-        let programs = programs()?;
-        let owner = Owner::find(folder.path())?;
-        let data = folder.path().join("data");
-        let mut initdb = Command::new(programs.join("initdb"));
-        initdb.arg("-D").arg(&data).args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]);
-        let made = owner.applied(&mut initdb).current_dir(folder.path()).output().context("could not start initdb")?;
-        if !made.status.success() {
-            bail!("initdb failed: {}", String::from_utf8_lossy(&made.stderr));
-        }
-
-        let address = free_address()?;
-        let mut postgres = Command::new(programs.join("postgres"));
-        postgres.arg("-D").arg(&data).current_dir(folder.path());
-        for setting in [
-            format!("port={}", address.port()),
-            "listen_addresses=127.0.0.1".into(),
-            "unix_socket_directories=".into(),
-            "max_connections=300".into(),
-            "shared_buffers=1GB".into(),
-            "max_wal_size=8GB".into(),
-            "checkpoint_timeout=30min".into(),
-        ] {
-            postgres.args(["-c", &setting]);
-        }
-        // SIGQUIT ends every backend at once; its data is thrown away.
-        let mut server = Server::start("postgres", owner.applied(&mut postgres), folder.path(), Signal::QUIT)?;
-        let client = server.wait_until(Duration::from_secs(30), async || connect(address).await).await?;
+        let settings = [("shared_buffers", "1GB"), ("max_wal_size", "8GB"), ("checkpoint_timeout", "30min")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let server = tally_testing::Postgres::start(Options { fsync: true, settings, template: None })?;
+        let client = connect(server.address()).await?;
         client.batch_execute(TABLES).await?;
         let workload = Arc::new(Mutex::new(Workload::new(SEED)));
-        Ok(Self { server, _folder: folder, address, workload })
+        Ok(Self { server, workload })
     }
 
     pub(crate) async fn connect(&self) -> Result<Client> {
-        connect(self.address).await
+        connect(self.address()).await
     }
 
     /// Loads edges of one relation into the tables without indexes.
@@ -137,7 +105,7 @@ impl Postgres {
 
     /// A transaction per like.
     pub(crate) async fn likes(&self, load: Load, shape: Shape) -> Result<Measured> {
-        let (address, workload) = (self.address, self.workload.clone());
+        let (address, workload) = (self.address(), self.workload.clone());
         load::run(load, async move |_, recorder| {
             let client = connect(address).await?;
             let like = client.prepare(LIKE).await?;
@@ -155,7 +123,7 @@ impl Postgres {
 
     /// Many likes in one statement.
     pub(crate) async fn likes_batched(&self, load: Load, shape: Shape, batch: usize) -> Result<Measured> {
-        let (address, workload) = (self.address, self.workload.clone());
+        let (address, workload) = (self.address(), self.workload.clone());
         load::run(load, async move |_, recorder| {
             let client = connect(address).await?;
             let like_many = client.prepare(LIKE_MANY).await?;
@@ -179,11 +147,11 @@ impl Postgres {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address()
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {
-        memory_bytes(self.server.pid())
+        self.server.memory_bytes()
     }
 
     /// Tables and indexes, without the log.
@@ -201,44 +169,4 @@ pub(crate) async fn connect(address: SocketAddr) -> Result<Client> {
     // Ends when the client is dropped; an error shows at the client's next call.
     tokio::spawn(connection);
     Ok(client)
-}
-
-/// Debian keeps the programs off PATH, in a folder per version.
-fn programs() -> Result<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path().join("bin"))
-        .filter(|folder| folder.join("postgres").is_file())
-        .collect();
-    found.sort();
-    found.pop().ok_or_else(|| {
-        anyhow!("PostgreSQL is not installed: `cargo xtask test` installs it, or: apt-get install postgresql")
-    })
-}
-
-/// Who the server runs as: PostgreSQL refuses to run as root.
-struct Owner(Option<(u32, u32)>);
-
-impl Owner {
-    fn find(folder: &Path) -> Result<Self> {
-        if !rustix::process::geteuid().is_root() {
-            return Ok(Self(None));
-        }
-        let users = std::fs::read_to_string("/etc/passwd")?;
-        let fields =
-            users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == "postgres");
-        let fields = fields.context("PostgreSQL refuses to run as root, and there is no user `postgres`")?;
-        let (uid, gid) = (fields[2].parse()?, fields[3].parse()?);
-        std::os::unix::fs::chown(folder, Some(uid), Some(gid))?;
-        Ok(Self(Some((uid, gid))))
-    }
-
-    fn applied<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        if let Some((uid, gid)) = self.0 {
-            command.uid(uid).gid(gid);
-        }
-        command
-    }
 }

@@ -2,7 +2,6 @@
 
 use super::redis_dialogue::{LIKE_SCRIPT, Likes, Once, Preload};
 use super::{SEED, SharedWorkload};
-use crate::child::{Server, disk_bytes, free_address, memory_bytes, temporary_folder};
 use crate::load::{self, Line, Load, Measured};
 use crate::workload::{Shape, Workload};
 use anyhow::{Context, Result, bail};
@@ -11,7 +10,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tempfile::TempDir;
+use tally_testing::{Folder, Server, disk_bytes, free_address, memory_bytes};
 
 /// How sure Redis makes a write before it answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +27,7 @@ pub(crate) enum Durability {
 pub(crate) struct Redis {
     // Before the folder, so that it ends before its files are removed.
     server: Server,
-    folder: TempDir,
+    folder: Folder,
     pub(crate) address: SocketAddr,
     pub(crate) workload: SharedWorkload,
     sha: String,
@@ -40,14 +39,14 @@ TCP_NODELAY, save \"\", no rewrite of the log during a row; the rest as it comes
 
 impl Redis {
     pub(crate) async fn start() -> Result<Self> {
-        let folder = temporary_folder("redis")?;
+        let folder = Folder::new("redis")?;
         let address = free_address()?;
         let mut command = Command::new("redis-server");
         command.args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--save", ""]);
         command.args(["--appendonly", "no", "--auto-aof-rewrite-percentage", "0", "--daemonize", "no"]);
         command.arg("--dir").arg(folder.path());
         // Redis waits for nobody here: its data is thrown away.
-        let mut server = Server::start("redis", &mut command, folder.path(), Signal::KILL)
+        let mut server = Server::start("redis", &mut command, &folder, Signal::KILL)
             .context("is it installed? `cargo xtask test` installs it, or: apt-get install redis-server")?;
         server.wait_until(Duration::from_secs(10), async || ask(address, &["PING"]).await).await?;
         let answer = ask(address, &["SCRIPT", "LOAD", LIKE_SCRIPT]).await?;

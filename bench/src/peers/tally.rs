@@ -2,7 +2,6 @@
 
 use super::tally_dialogue::{Batches, Get, Likes};
 use super::{SEED, SharedWorkload, lock};
-use crate::child::{Server, disk_bytes, free_address, memory_bytes, temporary_folder};
 use crate::http;
 use crate::load::{self, Line, Load, Measured};
 use crate::options::Options;
@@ -16,7 +15,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
+use tally_testing::{Folder, Server, disk_bytes, free_address, memory_bytes};
 
 /// How this system is set up, for the report.
 pub(crate) const SETUP: &str = "Tally, `tally serve` on the embedded store, sync = \"always\": every answer after its fsync; API key auth on; defaults otherwise";
@@ -28,7 +27,7 @@ const PRELOAD_BATCH: usize = 10_000;
 /// A running Tally.
 pub(crate) struct Tally {
     server: Server,
-    folder: TempDir,
+    folder: Folder,
     program: PathBuf,
     pub(crate) address: SocketAddr,
     pub(crate) workload: SharedWorkload,
@@ -41,9 +40,9 @@ impl Tally {
             Some(program) => program.clone(),
             None => build()?,
         };
-        let folder = temporary_folder("tally")?;
+        let folder = Folder::new("tally")?;
         let address = free_address()?;
-        let server = serve(&program, folder.path(), address).await?;
+        let server = serve(&program, &folder, address).await?;
         let workload = Arc::new(Mutex::new(Workload::new(SEED)));
         Ok(Self { server, folder, program, address, workload, head_tail: http::head_tail(KEY) })
     }
@@ -117,7 +116,7 @@ impl Tally {
     pub(crate) async fn restart_after_kill(self) -> Result<(Self, Duration)> {
         self.server.kill_hard()?;
         let begun = Instant::now();
-        let server = serve(&self.program, self.folder.path(), self.address).await?;
+        let server = serve(&self.program, &self.folder, self.address).await?;
         let taken = begun.elapsed();
         Ok((Self { server, ..self }, taken))
     }
@@ -144,16 +143,15 @@ async fn get(address: SocketAddr, path: &str, head_tail: &[u8]) -> Result<()> {
     Ok(())
 }
 
-async fn serve(program: &Path, folder: &Path, address: SocketAddr) -> Result<Server> {
+async fn serve(program: &Path, folder: &Folder, address: SocketAddr) -> Result<Server> {
     let mut command = Command::new(program);
     command
         .arg("serve")
-        .env("TALLY_STORE", format!("embedded:{}", folder.join("store").display()))
+        .env("TALLY_STORE", format!("embedded:{}", folder.path().join("store").display()))
         .env("TALLY_LISTEN", address.to_string())
         .env("TALLY_ADMIN_KEY", KEY)
-        .env("TALLY_LOG_LEVEL", "warn")
-        // A folder of its own, so that no settings file of the caller is picked up.
-        .current_dir(folder);
+        .env("TALLY_LOG_LEVEL", "warn");
+    // It runs inside the folder, so that no settings file of the caller is picked up.
     let mut server = Server::start("tally", &mut command, folder, Signal::TERM)?;
     let head_tail = http::head_tail(KEY);
     server.wait_until(Duration::from_secs(60), async || get(address, "/readyz", &head_tail).await).await?;

@@ -38,10 +38,12 @@ pub fn decide(call: &Call, stamp: Stamp, id: u64, catalog: &Catalog, view: &mut 
     match outcome {
         Ok((reply, replayed)) => {
             let cost = view.cost_since(start);
+            view.end_command(start);
             Ok(Decided { reply, cost, replayed })
         }
         Err(stop) => {
             view.rollback(start);
+            view.forget_command();
             Err(stop)
         }
     }

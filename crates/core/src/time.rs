@@ -68,29 +68,30 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// When a command was decided, and its place among those of the same millisecond.
+/// When a command was decided: microseconds since 1970, so that a store with a time of its own can
+/// keep it as one.
 ///
-/// The high 44 bits are milliseconds, the low 20 a tie-breaker, so stamps of one runner are
-/// unique and their plain order is the order of the decisions.
+/// Stamps of one runner are unique and their plain order is the order of the decisions: where
+/// several fall into one microsecond, the later ones take those that follow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Stamp(pub u64);
 
-const TIE_BITS: u32 = 20;
+const MICROS: u64 = 1_000;
 
 impl Stamp {
     /// The first stamp of a millisecond.
     pub fn at(time: Timestamp) -> Self {
-        Self(time.0 << TIE_BITS)
+        Self(time.0.saturating_mul(MICROS))
     }
 
     /// The stamp right behind this one, never before `now`.
-    pub fn next(self, now: Timestamp) -> Self {
-        Self(Self::at(now).0.max(self.0 + 1))
+    pub fn next(self, now: Self) -> Self {
+        Self(now.0.max(self.0 + 1))
     }
 
     /// The millisecond.
     pub fn time(self) -> Timestamp {
-        Timestamp(self.0 >> TIE_BITS)
+        Timestamp(self.0 / MICROS)
     }
 }
 
@@ -100,12 +101,13 @@ mod tests {
 
     #[test]
     fn stamps_only_grow_whatever_the_clock_does() {
-        let first = Stamp::default().next(Timestamp(1_000));
-        let same = first.next(Timestamp(1_000));
-        let back = same.next(Timestamp(10));
+        let at = |ms| Stamp::at(Timestamp(ms));
+        let first = Stamp::default().next(at(1_000));
+        let same = first.next(at(1_000));
+        let back = same.next(at(10));
         assert!(first < same && same < back);
         assert_eq!(back.time(), Timestamp(1_000));
-        assert_eq!(back.next(Timestamp(1_001)).time(), Timestamp(1_001));
+        assert_eq!(back.next(at(1_001)).time(), Timestamp(1_001));
     }
 
     #[test]

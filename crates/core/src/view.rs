@@ -3,6 +3,8 @@
 //! A rule that looks at a row that was not loaded stops with a miss. The runner loads all that
 //! was missed and runs the rule again; rules are pure, so there is no second function that says
 //! which rows a rule needs.
+//!
+//! A store that is far away is asked for as little as possible: see [`Reading::Lean`].
 
 use std::collections::HashMap;
 
@@ -46,13 +48,37 @@ impl Wants {
 /// it, and must not be able to choose how they are spread.
 type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
+/// How much is loaded, and how much of it is held against the commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reading {
+    /// All that a rule names, and all of it must stand: for a store where reading costs next to
+    /// nothing.
+    #[default]
+    Whole,
+    /// For a store that is far away and shared, and that gives every total back when it is added to.
+    ///
+    /// A total that is only added to is not loaded: it is counted from zero, and whoever shows it
+    /// is corrected by what the commit gave back. And a command that wrote nothing is true as of
+    /// the load, so what it looked at may have moved by the time of the commit.
+    Lean,
+}
+
 struct Slot<T> {
     loaded: T,
     now: T,
-    /// Whether it has been asked for and not loaded yet.
-    missing: bool,
-    /// Whether a decision stands on it. Rows always count as such.
+    state: State,
+    /// Whether a decision stands on it.
     guarded: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Asked for and not loaded yet.
+    Missing,
+    /// As it was loaded.
+    Loaded,
+    /// A total of which only the change is known; `shown` if an answer carries it.
+    Blind { shown: bool },
 }
 
 /// One batch's view of the store.
@@ -61,6 +87,13 @@ pub struct View {
     rows: Map<Key, Slot<Option<Row>>>,
     totals: Map<TotalKey, Slot<i64>>,
     missing: Wants,
+    reading: Reading,
+    /// Whether answers must carry true totals, because they are written down.
+    exact: bool,
+    /// The rows that the command at hand looked at.
+    looked_at: Vec<Key>,
+    /// How often rows were asked for.
+    row_loads: u32,
     /// What to put back if the command at hand is refused, newest last.
     undo: Vec<Undo>,
     cost: Cost,
@@ -80,38 +113,68 @@ pub struct Savepoint {
 
 impl View {
     /// A view with room for so many commands of the usual kind, and a seed that nobody can guess.
-    pub fn new(commands: usize, seed: u64) -> Self {
+    pub fn new(reading: Reading, commands: usize, seed: u64) -> Self {
         let hasher = foldhash::fast::FixedState::with_seed(seed);
         Self {
             rows: Map::with_capacity_and_hasher(2 * commands, hasher.clone()),
             totals: Map::with_capacity_and_hasher(2 * commands, hasher),
+            reading,
             ..Self::default()
         }
     }
 
     /// Fills in a loaded row.
     pub fn fill_row(&mut self, key: Key, row: Option<Row>) {
-        self.rows.insert(key, Slot { loaded: row.clone(), now: row, missing: false, guarded: true });
+        let guarded = self.reading == Reading::Whole;
+        self.rows.insert(key, Slot { loaded: row.clone(), now: row, state: State::Loaded, guarded });
     }
 
     /// Fills in a loaded total.
     pub fn fill_total(&mut self, key: TotalKey, value: i64) {
-        self.totals.insert(key, Slot { loaded: value, now: value, missing: false, guarded: false });
+        self.totals.insert(key, Slot { loaded: value, now: value, state: State::Loaded, guarded: false });
     }
 
     /// What was missed since the last time, each row once.
     pub fn take_missing(&mut self) -> Wants {
+        if self.missing.is_empty() && self.reading == Reading::Lean {
+            self.miss_what_is_shown_unchanged();
+        }
+        self.row_loads += u32::from(!self.missing.rows.is_empty());
         std::mem::take(&mut self.missing)
+    }
+
+    /// An answer carries a total, and the batch as a whole does not add to it: nobody will tell.
+    fn miss_what_is_shown_unchanged(&mut self) {
+        for (key, slot) in &mut self.totals {
+            if slot.state == (State::Blind { shown: true }) && slot.loaded == slot.now {
+                slot.state = State::Missing;
+                self.missing.totals.push(key.clone());
+            }
+        }
+    }
+
+    /// Whether answers carry true totals from here on, rather than such that the commit corrects.
+    /// Gives what it was before.
+    pub fn set_exact(&mut self, exact: bool) -> bool {
+        std::mem::replace(&mut self.exact, exact)
+    }
+
+    /// Whether a total may be added to without being loaded.
+    fn may_be_blind(&self, key: &TotalKey, by: i64) -> bool {
+        // Taking away from what is shown must not lead below zero, so somebody has to look.
+        self.reading == Reading::Lean && !self.exact && (by > 0 || matches!(key, TotalKey::Subject { .. }))
     }
 
     /// Names every row that the rule is about to look at; stops if one is not loaded.
     pub fn want(&mut self, rows: &[Key], totals: &[TotalKey]) -> Result<(), Stop> {
         let mut loaded = true;
         for key in rows {
-            loaded &= self.rows.get(key).is_some_and(|slot| !slot.missing) || self.miss_row(key);
+            loaded &= self.rows.get(key).is_some_and(|slot| slot.state == State::Loaded) || self.miss_row(key);
         }
-        for key in totals {
-            loaded &= self.totals.get(key).is_some_and(|slot| !slot.missing) || self.miss_total(key);
+        if self.reading == Reading::Whole || self.exact {
+            for key in totals {
+                loaded &= self.totals.get(key).is_some_and(|slot| slot.state == State::Loaded) || self.miss_total(key);
+            }
         }
         if loaded { Ok(()) } else { Err(Stop::Miss) }
     }
@@ -119,15 +182,17 @@ impl View {
     /// Notes that a row is to be loaded, once however many ask for it. It is not there: false.
     fn miss_row(&mut self, key: &Key) -> bool {
         if !self.rows.contains_key(key) {
-            self.rows.insert(key.clone(), Slot { loaded: None, now: None, missing: true, guarded: true });
+            self.rows.insert(key.clone(), Slot { loaded: None, now: None, state: State::Missing, guarded: true });
             self.missing.rows.push(key.clone());
         }
         false
     }
 
     fn miss_total(&mut self, key: &TotalKey) -> bool {
-        if !self.totals.contains_key(key) {
-            self.totals.insert(key.clone(), Slot { loaded: 0, now: 0, missing: true, guarded: false });
+        let missing = Slot { loaded: 0, now: 0, state: State::Missing, guarded: false };
+        let slot = self.totals.entry(key.clone()).or_insert(Slot { state: State::Blind { shown: false }, ..missing });
+        if slot.state != State::Missing {
+            slot.state = State::Missing;
             self.missing.totals.push(key.clone());
         }
         false
@@ -143,7 +208,12 @@ impl View {
     /// which the cost therefore leaves out.
     pub fn row_uncounted(&mut self, key: &Key) -> Result<Option<Row>, Stop> {
         match self.rows.get(key) {
-            Some(slot) if !slot.missing => Ok(slot.now.clone()),
+            Some(slot) if slot.state == State::Loaded => {
+                if self.reading == Reading::Lean {
+                    self.looked_at.push(key.clone());
+                }
+                Ok(slot.now.clone())
+            }
             _ => {
                 self.miss_row(key);
                 Err(Stop::Miss)
@@ -162,8 +232,12 @@ impl View {
 
     /// Shows a total without deciding on it: the answer's count, at no cost.
     pub fn total(&mut self, key: &TotalKey) -> Result<i64, Stop> {
-        match self.totals.get(key) {
-            Some(slot) if !slot.missing => Ok(slot.now),
+        match self.totals.get_mut(key) {
+            Some(slot) if slot.state == State::Loaded => Ok(slot.now),
+            Some(slot) if matches!(slot.state, State::Blind { .. }) && !self.exact => {
+                slot.state = State::Blind { shown: true };
+                Ok(slot.now)
+            }
             _ => {
                 self.miss_total(key);
                 Err(Stop::Miss)
@@ -173,11 +247,16 @@ impl View {
 
     /// Reads a total that the decision stands on: if it moves before the commit, that is a conflict.
     pub fn total_decided(&mut self, key: &TotalKey) -> Result<i64, Stop> {
-        let value = self.total(key)?;
-        if let Some(slot) = self.totals.get_mut(key) {
-            slot.guarded = true;
+        match self.totals.get_mut(key).filter(|slot| slot.state == State::Loaded) {
+            Some(slot) => {
+                slot.guarded = true;
+                Ok(slot.now)
+            }
+            None => {
+                self.miss_total(key);
+                Err(Stop::Miss)
+            }
         }
-        Ok(value)
     }
 
     /// Puts or deletes a row: one write of the cost.
@@ -188,7 +267,7 @@ impl View {
 
     /// Puts or deletes a row that is not one of the caller's records.
     pub fn set_uncounted(&mut self, key: Key, row: Option<Row>) -> Result<(), Stop> {
-        let Some(slot) = self.rows.get_mut(&key).filter(|slot| !slot.missing) else {
+        let Some(slot) = self.rows.get_mut(&key).filter(|slot| slot.state == State::Loaded) else {
             self.miss_row(&key);
             return Err(Stop::Miss);
         };
@@ -200,11 +279,22 @@ impl View {
     /// Adds to a total, and gives it as it is afterwards. Nothing ever clamps: a total that would
     /// fall below zero is a defect, and is refused loudly.
     pub fn add(&mut self, key: &TotalKey, by: i64) -> Result<i64, Stop> {
-        let Some(slot) = self.totals.get_mut(key).filter(|slot| !slot.missing) else {
+        if !self.totals.contains_key(key) && self.may_be_blind(key, by) {
+            let blind = Slot { loaded: 0, now: 0, state: State::Blind { shown: false }, guarded: false };
+            self.totals.insert(key.clone(), blind);
+        }
+        let blind = self.may_be_blind(key, by);
+        let usable = |slot: &&mut Slot<i64>| match slot.state {
+            State::Loaded => true,
+            State::Blind { .. } => blind,
+            State::Missing => false,
+        };
+        let Some(slot) = self.totals.get_mut(key).filter(usable) else {
             self.miss_total(key);
             return Err(Stop::Miss);
         };
-        let after = slot.now.checked_add(by).filter(|after| *after >= 0 || by > 0);
+        let known = slot.state == State::Loaded;
+        let after = slot.now.checked_add(by).filter(|after| *after >= 0 || by > 0 || !known);
         let Some(after) = after else {
             return Err(Refusal::Broken(format!("{key:?} would become {}{by:+}", slot.now)).into());
         };
@@ -243,6 +333,25 @@ impl View {
         self.cost = to.cost;
     }
 
+    /// Ends a command: what it looked at must stand until the commit if it wrote anything, or if it
+    /// saw what others of its batch wrote.
+    pub fn end_command(&mut self, from: Savepoint) {
+        let moved = |key: &Key| self.rows.get(key).is_some_and(|slot| slot.loaded != slot.now);
+        if self.undo.len() > from.undo || self.looked_at.iter().any(moved) {
+            for key in &self.looked_at {
+                if let Some(slot) = self.rows.get_mut(key) {
+                    slot.guarded = true;
+                }
+            }
+        }
+        self.looked_at.clear();
+    }
+
+    /// Ends a command that is to be decided again, or was not decided at all.
+    pub fn forget_command(&mut self) {
+        self.looked_at.clear();
+    }
+
     /// What was read and written since the savepoint.
     pub fn cost_since(&self, from: Savepoint) -> Cost {
         Cost { reads: self.cost.reads - from.cost.reads, writes: self.cost.writes - from.cost.writes }
@@ -265,9 +374,11 @@ impl View {
         Changes { rows, adds, stamp }
     }
 
-    /// Every row that was loaded, as it was: what the decisions stand on.
+    /// Every row that the decisions stand on, as it was loaded.
     pub fn seen(&self) -> impl Iterator<Item = (&Key, &Option<Row>)> {
-        self.rows.iter().map(|(key, slot)| (key, &slot.loaded))
+        // Rows of several loads are of several moments: only the commit can say that all of them stand.
+        let all = self.row_loads > 1;
+        self.rows.iter().filter(move |(_, slot)| all || slot.guarded).map(|(key, slot)| (key, &slot.loaded))
     }
 
     /// Every total that a decision stands on, as it was.
@@ -275,7 +386,7 @@ impl View {
         self.totals.iter().filter(|(_, slot)| slot.guarded).map(|(key, slot)| (key, slot.loaded))
     }
 
-    /// A total after the whole batch.
+    /// A total after the whole batch; of one that was not loaded, its change.
     pub fn final_total(&self, key: &TotalKey) -> Option<i64> {
         self.totals.get(key).map(|slot| slot.now)
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use tally_core::rows::Changes;
 use tally_core::time::Stamp;
-use tally_core::view::Wants;
+use tally_core::view::{Reading, Wants};
 
 use crate::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
 
@@ -77,5 +77,9 @@ impl<E: Engine> Engine for Faulty<E> {
 
     async fn ping(&self) -> Result<(), StoreError> {
         self.inner.ping().await
+    }
+
+    fn reading(&self) -> Reading {
+        self.inner.reading()
     }
 }

@@ -13,8 +13,8 @@ use std::future::Future;
 
 use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
-use tally_core::view::{View, Wants};
-use tally_core::{Cursor, Name};
+use tally_core::view::{Reading, View, Wants};
+use tally_core::{Cursor, Name, ObjectId};
 
 pub use clock::{Clock, SystemClock};
 pub use error::{CommitError, StoreError};
@@ -33,6 +33,9 @@ pub struct Loaded {
     pub totals: Vec<i64>,
     /// The moment at which all of this was true.
     pub mark: Mark,
+    /// What the store's own clock said then, for a store that several servers share: their clocks
+    /// may differ, and its is one.
+    pub now: Option<Stamp>,
 }
 
 /// What the decisions of a batch stand on.
@@ -126,6 +129,28 @@ pub enum Finding {
     Stray(String),
 }
 
+/// What one server on a shared store tells the others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum News {
+    /// The counts of these objects have changed.
+    Counts(Vec<ObjectId>),
+    /// API keys have changed.
+    Keys,
+    /// There is a new job.
+    Jobs,
+    /// Some news may have been missed: look at everything again.
+    Anything,
+}
+
+/// Work that one server at a time does for all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lease {
+    /// Carrying jobs.
+    Jobs,
+    /// A verification.
+    Verify,
+}
+
 /// What an audit read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Audited {
@@ -160,4 +185,37 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Whether the store answers and takes writes.
     fn ping(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// How much a batch asks of this store. [`Reading::Lean`] is for one whose commits always give
+    /// the totals that they added to.
+    fn reading(&self) -> Reading {
+        Reading::Whole
+    }
+
+    /// Whether other servers may be on the same store. The calls below matter only then.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Takes a piece of work for this server, or goes on holding it; false if another server has it.
+    /// It falls back by itself when the server dies.
+    fn lease(&self, _work: Lease) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        async { Ok(true) }
+    }
+
+    /// Gives it back.
+    fn release(&self, _work: Lease) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    /// Says whose counts are watched here from now on, so that other servers tell of them.
+    fn attend(&self, _objects: Vec<ObjectId>) {}
+
+    /// Tells every server, this one too, soon and without waiting.
+    fn tell(&self, _news: News) {}
+
+    /// Waits for news. For one listener.
+    fn news(&self) -> impl Future<Output = News> + Send {
+        std::future::pending()
+    }
 }

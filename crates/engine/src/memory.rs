@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, TotalKey};
 use tally_core::time::Stamp;
-use tally_core::view::Wants;
+use tally_core::view::{Reading, Wants};
 
 use crate::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Place, Range, Seen, StoreError};
 
@@ -77,7 +77,13 @@ impl Engine for Memory {
             rows: wants.rows.iter().map(|key| state.rows.get(key).cloned()).collect(),
             totals: wants.totals.iter().map(|key| state.totals.get(key).copied().unwrap_or(0)).collect(),
             mark: state.mark,
+            now: None,
         })
+    }
+
+    /// As a store that is shared, so that the rules are held to it here too.
+    fn reading(&self) -> Reading {
+        Reading::Lean
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {

@@ -60,7 +60,7 @@ pub(super) fn history(seed: u64, length: usize) -> History {
         }
         let id = (number + 1) * 1_000;
         let call = generator.call(id);
-        let stamp = last.next(now);
+        let stamp = last.next(Stamp::at(now));
         last = Stamp(stamp.0 + call.command.weight() as u64 - 1);
         steps.push(Step { stamp, id, call });
     }

@@ -29,7 +29,11 @@ pub fn decide(
             .map_err(|error| Refusal::Broken(format!("a remembered answer is unreadable: {error}")))?;
         return Ok((answer, true));
     }
-    let reply = attempt(command, context, view)?;
+    // The answer is written down, so it cannot be corrected afterwards.
+    let exact = view.set_exact(true);
+    let reply = attempt(command, context, view);
+    view.set_exact(exact);
+    let reply = reply?;
     if !is_defect(&reply) {
         let answer = serde_json::to_string(&reply).map_err(|error| Refusal::Broken(error.to_string()))?;
         let expires_at = context.now().plus_ms(context.catalog.idempotency_ttl_ms);

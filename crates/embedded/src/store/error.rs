@@ -39,6 +39,15 @@ pub enum StoreError {
         known: u32,
     },
 
+    /// The folder was written before the first release, when formats still changed.
+    #[error("the store {} has format {found}, from before the first release, which cannot be read", folder.display())]
+    OlderFormat {
+        /// The store's folder.
+        folder: PathBuf,
+        /// The format found on disk.
+        found: u32,
+    },
+
     /// Files are missing, cut or altered, so that answered writes would be lost by going on.
     #[error(
         "the store is damaged at {}: {why}. Restore a backup, or open it once with salvage to keep what is before the damage",

@@ -18,7 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::error::{Doing, Result, StoreError};
 
 /// The format that this release writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const FORMAT_FILE: &str = "FORMAT";
 const LOCK_FILE: &str = "LOCK";
@@ -76,6 +76,9 @@ impl Folder {
             .ok_or_else(|| StoreError::damaged(&file, "it names no format"))?;
         if found > FORMAT {
             return Err(StoreError::NewerFormat { folder: self.path.clone(), found, known: FORMAT });
+        }
+        if found < FORMAT {
+            return Err(StoreError::OlderFormat { folder: self.path.clone(), found });
         }
         Ok(Some(found))
     }

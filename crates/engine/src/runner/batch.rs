@@ -97,29 +97,36 @@ impl<E: Engine, C: Clock> Decider<E, C> {
 
     /// Runs every rule until none of them misses a row.
     async fn draft(&mut self, tickets: &[Ticket]) -> Result<Draft, StoreError> {
-        let mut view = View::new(tickets.iter().map(|ticket| ticket.weight).sum(), self.ids.next());
+        let commands = tickets.iter().map(|ticket| ticket.weight).sum();
+        let mut view = View::new(self.engine.reading(), commands, self.ids.next());
         let start = view.savepoint();
         let mut mark = None;
+        let mut store_time = None;
         // Each round gives out the same ids, so that a row named by a fresh one is found loaded.
         let ids = self.ids.clone();
         for _ in 0..ROUNDS_MAX {
             self.ids = ids.clone();
             let mut decided = Vec::with_capacity(tickets.len());
-            let now = self.clock.now();
+            let now = store_time.unwrap_or_else(|| Stamp::at(self.clock.now()));
+            let mut last = self.stamp;
             for ticket in tickets {
                 // A batch of several commands uses as many stamps.
-                let stamp = self.stamp.next(now);
-                self.stamp = Stamp(stamp.0 + ticket.weight as u64 - 1);
+                let stamp = last.next(now);
+                last = Stamp(stamp.0 + ticket.weight as u64 - 1);
                 decided.extend(self.decide(&ticket.call, stamp, &mut view));
             }
             let wants = view.take_missing();
             if wants.is_empty() {
-                let changes = view.changes(self.stamp);
+                let changes = view.changes(last);
+                if !changes.is_empty() {
+                    self.stamp = last;
+                }
                 return Ok(Draft { decided, view, changes, mark: mark.unwrap_or_default() });
             }
             view.rollback(start);
             let loaded = self.engine.load(&wants).await?;
             mark = mark.or(Some(loaded.mark));
+            store_time = loaded.now;
             for (key, row) in wants.rows.into_iter().zip(loaded.rows) {
                 view.fill_row(key, row);
             }

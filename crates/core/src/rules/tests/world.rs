@@ -51,7 +51,7 @@ impl World {
     pub(super) fn apply(&mut self, command: Command, once: Option<Once>) -> Decided {
         let remembers = once.is_some();
         let call = Call { auth: self.auth.clone(), command, once };
-        let stamp = self.stamp.next(Timestamp(self.now_ms));
+        let stamp = self.stamp.next(Stamp::at(Timestamp(self.now_ms)));
         self.stamp = Stamp(stamp.0 + call.command.weight() as u64 - 1);
         // Far apart, so that a batch may use several.
         self.id += 1_000;

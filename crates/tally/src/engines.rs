@@ -26,7 +26,10 @@ impl Opening {
         match url.split_once(':') {
             Some(("embedded", path)) if !path.is_empty() => Ok(Self::Embedded(path.into())),
             Some(("memory", "")) => Ok(Self::Memory),
-            _ => Err(Error::Open(format!("`{url}` is not a store; use embedded:PATH, such as embedded:./tally-data"))),
+            _ => {
+                let shown = redacted(url);
+                Err(Error::Open(format!("`{shown}` is not a store; use embedded:PATH, such as embedded:./tally-data")))
+            }
         }
     }
 
@@ -42,6 +45,24 @@ impl Opening {
             }
         }
     }
+}
+
+/// A store's URL without its password, for people and logs. Where it is not clear what the password is,
+/// more is taken for it rather than less.
+pub fn redacted(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let mut parts = rest.split("password=");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        rest += "password=***";
+        rest += part.find('&').map_or("", |end| &part[end..]);
+    }
+    if let Some((user, host)) = rest.rsplit_once('@')
+        && let Some((user, _)) = user.split_once(':')
+    {
+        rest = format!("{user}:***@{host}");
+    }
+    format!("{scheme}://{rest}")
 }
 
 /// Any store that Tally runs on.
@@ -106,5 +127,34 @@ impl Engine for AnyEngine {
 
     async fn ping(&self) -> Result<(), StoreError> {
         each!(self, engine => engine.ping())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (url, shown) in [
+            ("embedded:./data", "embedded:./data"),
+            ("embedded:/a@b:c/data", "embedded:/a@b:c/data"),
+            ("memory:", "memory:"),
+            ("postgres://db/tally", "postgres://db/tally"),
+            ("postgres://db:5432/tally?sslmode=require", "postgres://db:5432/tally?sslmode=require"),
+            ("postgres://app@db:5432/tally", "postgres://app@db:5432/tally"),
+            ("postgres://app:hush@db:5432/tally", "postgres://app:***@db:5432/tally"),
+            ("postgres://app:@db/tally", "postgres://app:***@db/tally"),
+            ("rediss://:hush@db:6379/0", "rediss://:***@db:6379/0"),
+            ("postgres://app:hu:s@h/hu?sh@db/tally", "postgres://app:***@db/tally"),
+            ("postgres://app@db:1/t?password=hu@sh&a=b", "postgres://app@db:1/t?password=***&a=b"),
+            ("postgres://db/t?a=b&password=hush", "postgres://db/t?a=b&password=***"),
+            ("postgres://db/t?sslpassword=hush&password=hush", "postgres://db/t?sslpassword=***&password=***"),
+            ("mysql://u:hush@h", "mysql://u:***@h"),
+        ] {
+            assert_eq!(redacted(url), shown, "{url}");
+        }
+        let Err(error) = Opening::parse("mysql://u:hush@h/db") else { panic!("there is no such store") };
+        assert!(!error.to_string().contains("hush"), "{error}");
     }
 }

@@ -3,6 +3,8 @@
 use tally_core::Refusal;
 use tally_engine::{Failure, StoreError};
 
+use crate::CopyError;
+
 /// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -21,6 +23,9 @@ pub enum Error {
     /// The store's URL is wrong, or it cannot be opened.
     #[error("{0}")]
     Open(String),
+    /// A store is half-made, or a copy could not be made whole.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
 }
 
 impl From<Failure> for Error {

@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod copy;
 mod engines;
 mod error;
 mod jobs;
@@ -30,7 +31,8 @@ use tally_engine::{Clock, Engine, Runner, RunnerOptions, StoreError, SystemClock
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
-pub use engines::{AnyEngine, Opening};
+pub use copy::{CopyError, CopyPhase, CopyProgress, CopyReport, copy, copy_rows};
+pub use engines::{AnyEngine, Opening, redacted};
 pub use error::Error;
 pub use live::{Hub, Subscription};
 pub use tally_core as core;
@@ -79,6 +81,7 @@ impl Tally {
     }
 
     async fn start(engine: Arc<AnyEngine>, options: Options) -> Result<Self, Error> {
+        copy::refuse_unfinished(&*engine).await?;
         let hub = Arc::new(Hub::new(options.subscriptions_max));
         let catalog = Arc::new(options.catalog);
         let observer: tally_engine::runner::Observer = {

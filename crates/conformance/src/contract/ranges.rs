@@ -134,7 +134,7 @@ pub(super) async fn rows_are_scanned_behind_one_that_has_gone<F: EngineFactory>(
     let engine = stand.open().await;
     write_samples(&*engine).await;
     let order = rows(&*engine, None, 1_000).await;
-    let gone = |at: usize| at % 3 == 0;
+    let gone = |at: usize| at.is_multiple_of(3);
     let keys = order.iter().enumerate().filter(|(at, _)| gone(*at)).map(|(_, (key, _))| (key.clone(), None));
     write(&*engine, keys, []).await;
     for (at, (key, _)) in order.iter().enumerate() {

@@ -63,7 +63,8 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
     ];
     // A copy remembers a key of any kind.
     for (id, (key, _)) in (1_000..).zip(rows.clone()) {
-        let work = Work::Copy { from: "postgres://app:***@db/tally".into(), after: Some(key), rows: 1, digest: u64::MAX };
+        let work =
+            Work::Copy { from: "postgres://app:***@db/tally".into(), after: Some(key), rows: 1, digest: u64::MAX };
         rows.push((Key::Job(JobId(id)), job(work, None)));
     }
     for (id, status) in [("post:1", None), ("post:2", Some("열림"))] {

@@ -155,8 +155,8 @@ impl From<Error> for Problem {
                 tracing::error!(%error, "the store could not do what was asked");
                 Self::new("store_unavailable", "the store cannot do this now; try again shortly")
             }
-            Error::Open(detail) => {
-                tracing::error!(detail, "the store could not be opened");
+            Error::Open(_) | Error::Copy(_) => {
+                tracing::error!(%error, "the store could not be opened");
                 Self::internal()
             }
         }

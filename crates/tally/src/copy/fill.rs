@@ -1,0 +1,198 @@
+//! The target while it is being filled.
+
+use std::collections::BTreeMap;
+
+use tally_core::rows::{Change, Changes, Job, JobId, Key, Row, TotalKey, Work};
+use tally_core::time::Stamp;
+use tally_core::view::{View, Wants};
+use tally_engine::{Clock, CommitError, Engine, Mark, Page, Range, Seen, StoreError, SystemClock};
+
+use super::sum::{Fingerprint, Sum};
+use super::{CopyError, CopyPhase, CopyProgress, Tell};
+use crate::Error;
+
+/// A commit is cut short at about so many bytes of rows.
+const COMMIT_BYTES_MAX: usize = 4 << 20;
+
+/// A store that is being filled, and the place reached.
+pub(super) struct Filling<'a, E> {
+    to: &'a E,
+    name: String,
+    /// The source's newest stamp when the copy began.
+    stamp: Stamp,
+    /// The newest of both.
+    newest: Stamp,
+    after: Option<Key>,
+    rows: u64,
+    digest: u64,
+    /// The row that says all of this, as it is in the store.
+    stored: Option<Job>,
+    mark: Mark,
+}
+
+impl<'a, E: Engine> Filling<'a, E> {
+    /// Begins, or finds the place where it was stopped. `None` when the target is in use already.
+    pub(super) async fn begin(name: &str, to: &'a E, stamp: Stamp, reached: Stamp) -> Result<Option<Self>, Error> {
+        let wants = Wants { rows: vec![Key::Job(JobId::COPY)], totals: Vec::new() };
+        let loaded = to.load(&wants).await?;
+        let mut filling = Self {
+            to,
+            name: name.to_owned(),
+            stamp,
+            newest: stamp.max(reached),
+            after: None,
+            rows: 0,
+            digest: 0,
+            stored: None,
+            mark: loaded.mark,
+        };
+        if let Some(Some(Row::Job(job))) = loaded.rows.into_iter().next()
+            && let Work::Copy { from, after, rows, digest } = &job.work
+        {
+            if from != name {
+                return Err(CopyError::OtherSource { from: from.clone() }.into());
+            }
+            if job.before != stamp {
+                return Err(CopyError::SourceChanged.into());
+            }
+            (filling.after, filling.rows, filling.digest) = (after.clone(), *rows, *digest);
+            filling.stored = Some(job);
+            return Ok(Some(filling));
+        }
+        let page = to.scan(&Range::Rows { after: None }, 1).await?;
+        match page.items.is_empty() {
+            true => Ok(Some(filling)),
+            // Only the newest stamp tells a copy that has ended from a store of its own.
+            false if reached == stamp => Ok(None),
+            false => Err(CopyError::NotEmpty.into()),
+        }
+    }
+
+    /// Rows that are here.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The newest stamp of the source when the copy began.
+    pub(super) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Whether these are the rows that were written.
+    pub(super) fn is_all_of(&self, sum: &Sum) -> bool {
+        (sum.rows, sum.digest) == (self.rows, self.digest)
+    }
+
+    /// Writes every row of the source that is not here yet.
+    pub(super) async fn fill<A: Engine>(&mut self, from: &A, page_rows: usize, tell: Tell<'_>) -> Result<(), Error> {
+        let mut page = read(from, self.after.clone(), page_rows).await?;
+        // The first commit is made even of nothing: it takes the stamp over, and the target.
+        loop {
+            let after = page.items.last().map(|(key, _)| key.clone());
+            let next = async {
+                match page.more {
+                    true => read(from, after, page_rows).await.map(Some),
+                    false => Ok(None),
+                }
+            };
+            // The next page is read while this one is written.
+            let (written, next) = tokio::join!(self.write(page.items), next);
+            written?;
+            tell(CopyProgress { phase: CopyPhase::Copying, rows: self.rows });
+            match next? {
+                Some(next) => page = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Writes a page, in more than one commit only if its rows are very large.
+    async fn write(&mut self, rows: Vec<(Key, Row)>) -> Result<(), Error> {
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for (key, row) in rows {
+            if key == Key::Job(JobId::COPY) {
+                // Ids are random; somebody made this one.
+                return Err(StoreError::Broken("the store to copy from has a job with the id of a copy".into()).into());
+            }
+            let print = Fingerprint::of(&key, &row)?;
+            bytes += print.bytes;
+            part.push((key, row, print.value));
+            if bytes >= COMMIT_BYTES_MAX {
+                self.commit(std::mem::take(&mut part)).await?;
+                bytes = 0;
+            }
+        }
+        if part.is_empty() && self.stored.is_some() { Ok(()) } else { self.commit(part).await }
+    }
+
+    /// New rows, what their edges add to the totals, and the place reached: all or nothing.
+    async fn commit(&mut self, rows: Vec<(Key, Row, u64)>) -> Result<(), Error> {
+        let view = self.look(rows.iter().map(|(key, ..)| key.clone())).await?;
+        let mut adds: BTreeMap<TotalKey, i64> = BTreeMap::new();
+        let (mut after, mut digest, count) = (self.after.clone(), self.digest, self.rows + rows.len() as u64);
+        let mut changes = Changes { stamp: self.newest, ..Changes::default() };
+        for (key, row, print) in rows {
+            if let (Key::Edge(key), Row::Edge(edge)) = (&key, &row) {
+                for total in key.totals(edge) {
+                    *adds.entry(total).or_default() += 1;
+                }
+            }
+            digest = digest.wrapping_add(print);
+            after = Some(key.clone());
+            changes.rows.push((key, Change { before: None, after: Some(row) }));
+        }
+        changes.adds = adds.into_iter().collect();
+        let job = Job {
+            work: Work::Copy { from: self.name.clone(), after: after.clone(), rows: count, digest },
+            before: self.stamp,
+            edges: 0,
+            created_at: self.stored.as_ref().map_or_else(|| SystemClock.now(), |job| job.created_at),
+            finished_at: None,
+        };
+        self.put(&view, changes, Some(job)).await?;
+        (self.after, self.rows, self.digest) = (after, count, digest);
+        Ok(())
+    }
+
+    /// Opens the store to everybody.
+    pub(super) async fn end(&mut self) -> Result<(), Error> {
+        let view = self.look([]).await?;
+        self.put(&view, Changes { stamp: self.newest, ..Changes::default() }, None).await?;
+        Ok(self.to.settle(self.mark).await?)
+    }
+
+    /// Loads what a commit stands on: the place reached is ours, and the rows are not there.
+    async fn look(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<View, Error> {
+        let keys = std::iter::once(Key::Job(JobId::COPY)).chain(keys);
+        let wants = Wants { rows: keys.collect(), totals: Vec::new() };
+        let loaded = self.to.load(&wants).await?;
+        let mut expected = std::iter::once(self.stored.clone().map(Row::Job)).chain(std::iter::repeat(None));
+        if loaded.rows.iter().any(|found| Some(found) != expected.next().as_ref()) {
+            return Err(CopyError::TargetChanged.into());
+        }
+        self.mark = loaded.mark;
+        let mut view = View::default();
+        for (key, row) in wants.rows.into_iter().zip(loaded.rows) {
+            view.fill_row(key, row);
+        }
+        Ok(view)
+    }
+
+    async fn put(&mut self, view: &View, mut changes: Changes, job: Option<Job>) -> Result<(), Error> {
+        let (before, after) = (self.stored.take().map(Row::Job), job.clone().map(Row::Job));
+        changes.rows.push((Key::Job(JobId::COPY), Change { before, after }));
+        match self.to.commit(Seen { mark: self.mark, view }, &changes).await {
+            Ok(committed) => {
+                self.mark = committed.mark;
+                self.stored = job;
+                Ok(())
+            }
+            Err(CommitError::Conflict) => Err(CopyError::TargetChanged.into()),
+            Err(CommitError::Store(error)) => Err(error.into()),
+        }
+    }
+}
+
+async fn read<A: Engine>(from: &A, after: Option<Key>, page_rows: usize) -> Result<Page, StoreError> {
+    from.scan(&Range::Rows { after }, page_rows).await
+}

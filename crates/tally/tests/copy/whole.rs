@@ -1,0 +1,104 @@
+//! What arrives is what was sent.
+
+use std::time::Duration;
+
+use tally::core::command::Auth;
+use tally::core::{Answer, Query};
+use tally::engine::memory::Memory;
+use tally::engine::{Engine, Finding};
+use tally::{CopyPhase, CopyReport, Options, Tally, copy, copy_rows};
+use tempfile::TempDir;
+
+use crate::world::{HIDING, NEWEST, copied, name, object, open, rows, source, subject, url, write};
+
+fn expected() -> CopyReport {
+    let (edges, totals, resumed_rows) = (16, 18, 0);
+    CopyReport { rows: 22, edges, objects: 1, subjects: 1, replays: 1, jobs: 2, api_keys: 1, totals, resumed_rows }
+}
+
+#[tokio::test]
+async fn every_row_and_every_count_arrives_with_pages_of_any_size() {
+    let from = source().await;
+    for page_rows in [1, 2, 7, 22, 1_000] {
+        let to = Memory::default();
+        assert_eq!(copied(&from, &to, page_rows).await.unwrap(), expected(), "pages of {page_rows}");
+        assert_eq!(to.dump(), from.dump(), "pages of {page_rows}");
+        assert_eq!(to.prepare().await.unwrap(), NEWEST, "time does not run backwards in the copy");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_store_is_copied_too() {
+    let (from, to) = (Memory::default(), Memory::default());
+    assert_eq!(copied(&from, &to, 10).await.unwrap(), CopyReport::default());
+    assert_eq!(to.dump(), from.dump());
+}
+
+#[tokio::test]
+async fn a_folder_becomes_another_folder_and_a_copy_of_the_copy_is_the_same() {
+    let home = TempDir::new().unwrap();
+    let path = |name: &str| home.path().join(name);
+    let first = open(&path("a")).await;
+    write(&first, rows(), NEWEST).await;
+    first.close();
+    drop(first);
+    let (told, heard) = std::sync::mpsc::channel();
+    let tell = move |progress: tally::CopyProgress| told.send(progress).unwrap();
+    let report = copy(&url(&path("a")), &url(&path("b")), &Options::default(), tell).await.unwrap();
+    assert_eq!(report, expected());
+    let heard: Vec<_> = heard.iter().collect();
+    for phase in [CopyPhase::Copying, CopyPhase::Recounting, CopyPhase::Comparing] {
+        assert!(heard.iter().any(|progress| progress.phase == phase && progress.rows > 0), "{phase:?} in {heard:?}");
+    }
+    let last = Memory::default();
+    let copy = open(&path("b")).await;
+    copy_rows("embedded:b", &copy, &last, 3, &mut |_| {}).await.unwrap();
+    assert_eq!(last.dump(), source().await.dump());
+    let mut found = Vec::new();
+    copy.audit(&mut |finding| found.push(finding)).await.unwrap();
+    assert!(found.iter().all(|finding| matches!(finding, Finding::Progress(_))), "{found:?}");
+}
+
+#[tokio::test]
+async fn rows_that_are_very_large_take_more_than_one_commit() {
+    use tally::core::rows::{Key, Replay, ReplayKey, Row};
+    let (from, to) = (Memory::default(), Memory::default());
+    let large = (0..9).map(|n| {
+        let (caller, key) = ("app".to_owned(), n.to_string());
+        let (answer, expires_at) = ("x".repeat(1 << 20), tally::core::Timestamp(u64::MAX >> 24));
+        (Key::Replay(ReplayKey { caller, key }), Row::Replay(Replay { fields: Default::default(), answer, expires_at }))
+    });
+    write(&from, large, NEWEST).await;
+    let report = copied(&from, &to, 1_000).await.unwrap();
+    assert_eq!(report.replays, 9);
+    assert_eq!(to.dump(), from.dump());
+}
+
+#[tokio::test]
+async fn a_job_that_was_open_goes_on_in_the_copy() {
+    let home = TempDir::new().unwrap();
+    let folder = home.path().join("b");
+    let to = open(&folder).await;
+    copied(&source().await, &to, 5).await.unwrap();
+    to.close();
+    drop(to);
+    let tally = Tally::open(&url(&folder), Options::default()).await.unwrap();
+    let system = Auth::new(serde_json::json!({"kind": "system"}));
+    let done = async {
+        loop {
+            if let Answer::Job(job) = tally.query(Query::Job(HIDING), &system).await.unwrap()
+                && job.state == "done"
+            {
+                return job;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let job = tokio::time::timeout(Duration::from_secs(60), done).await.unwrap();
+    assert_eq!(job.edges, 1 + 4, "one before the copy, four after it");
+    let count = Query::Count { relation: name("like"), object: object("post:1"), viewer: Some(subject("bob")) };
+    let Answer::Count(count) = tally.query(count, &system).await.unwrap() else { panic!("a count") };
+    assert_eq!(count.count, 3, "alice is hidden");
+    assert!(tally.verify(false, |_| {}).await.unwrap().drift.is_empty());
+    tally.close().await;
+}

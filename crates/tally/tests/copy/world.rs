@@ -1,0 +1,107 @@
+//! Stores with a row of every kind in them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tally::core::rows::{
+    ApiKey, Change, Changes, Edge, EdgeKey, Job, JobId, Key, Object, Replay, ReplayKey, Role, Row, Subject, TotalKey,
+    Work,
+};
+use tally::core::time::Stamp;
+use tally::core::view::{View, Wants};
+use tally::core::{Name, ObjectId, SubjectId, Timestamp};
+use tally::engine::memory::Memory;
+use tally::engine::{Engine, Seen};
+use tally::{AnyEngine, CopyReport, Error, Opening, copy_rows};
+
+/// The job that is open in [`rows`].
+pub(crate) const HIDING: JobId = JobId(77);
+/// Newer than every row.
+pub(crate) const NEWEST: Stamp = Stamp(9_000);
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+pub(crate) fn object(text: &str) -> ObjectId {
+    ObjectId::new(text).unwrap()
+}
+
+pub(crate) fn subject(text: &str) -> SubjectId {
+    SubjectId::new(text).unwrap()
+}
+
+pub(crate) fn like(to: &str, who: &str, created: u64) -> (Key, Row) {
+    let key = EdgeKey { object: object(to), relation: name("like"), subject: subject(who) };
+    (Key::Edge(key), Row::Edge(Edge { created: Stamp(created), kind: None, meta: None, hidden: false }))
+}
+
+/// Likes, reactions, bookmarks with meta, a subject that is being suspended, and the rest.
+pub(crate) fn rows() -> BTreeMap<Key, Row> {
+    let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
+    for (at, who) in (1..).zip(["alice", "bob", "carol", "dave"]) {
+        rows.extend([like("post:1", who, at), like("post:2", who, 100 + at)]);
+        let edge =
+            |relation: &str| EdgeKey { object: object("post:1"), relation: name(relation), subject: subject(who) };
+        let plain = Edge { created: Stamp(at), kind: None, meta: None, hidden: who == "dave" };
+        let kind = Some(name(if at % 2 == 0 { "wow" } else { "love" }));
+        rows.insert(Key::Edge(edge("reaction")), Row::Edge(Edge { kind, ..plain.clone() }));
+        let meta = json!({"memo": "나중에", "n": 1.0, "deep": {"a": [1, null]}}).as_object().cloned().map(Arc::new);
+        rows.insert(Key::Edge(edge("bookmark")), Row::Edge(Edge { meta, ..plain }));
+    }
+    let job =
+        |work, finished_at| Row::Job(Job { work, before: NEWEST, edges: 1, created_at: Timestamp(5), finished_at });
+    rows.insert(Key::Job(HIDING), job(Work::Hide { subject: subject("alice") }, None));
+    rows.insert(Key::Job(JobId(78)), job(Work::Clear { object: object("post:9") }, Some(Timestamp(6))));
+    let suspended = Subject { suspended_at: Timestamp(4), job: HIDING };
+    rows.insert(Key::Subject(subject("alice")), Row::Subject(suspended));
+    let attributes = Arc::new(json!({"owner": "alice"}).as_object().unwrap().clone());
+    let (created_at, updated_at) = (Timestamp(1), Timestamp(2));
+    let registered = Object { status: Some("published".into()), attributes, created_at, updated_at };
+    rows.insert(Key::Object(object("post:1")), Row::Object(registered));
+    let replay = ReplayKey { caller: "app".into(), key: "once".into() };
+    let fields = Arc::new(vec![("method".to_owned(), u64::MAX)]);
+    let answer = Replay { fields, answer: "{}".into(), expires_at: Timestamp(u64::MAX >> 24) };
+    rows.insert(Key::Replay(replay), Row::Replay(answer));
+    let key = ApiKey { hash: "00".into(), role: Role::Admin, name: "ops".into(), created_at, revoked_at: None };
+    rows.insert(Key::ApiKey("abcd".into()), Row::ApiKey(key));
+    rows
+}
+
+/// Writes rows as they are, with what their edges add up to.
+pub(crate) async fn write<E: Engine>(engine: &E, rows: impl IntoIterator<Item = (Key, Row)>, stamp: Stamp) {
+    let rows: Vec<(Key, Row)> = rows.into_iter().collect();
+    let mut adds: BTreeMap<TotalKey, i64> = BTreeMap::new();
+    for (key, row) in &rows {
+        if let (Key::Edge(key), Row::Edge(edge)) = (key, row) {
+            key.totals(edge).for_each(|total| *adds.entry(total).or_default() += 1);
+        }
+    }
+    let mark = engine.load(&Wants::default()).await.unwrap().mark;
+    let put = |(key, row)| (key, Change { before: None, after: Some(row) });
+    let changes = Changes { rows: rows.into_iter().map(put).collect(), adds: adds.into_iter().collect(), stamp };
+    engine.commit(Seen { mark, view: &View::default() }, &changes).await.unwrap();
+}
+
+/// A store in memory with [`rows`] in it.
+pub(crate) async fn source() -> Memory {
+    let source = Memory::default();
+    write(&source, rows(), NEWEST).await;
+    source
+}
+
+/// A folder as a store.
+pub(crate) async fn open(folder: &Path) -> AnyEngine {
+    Opening::parse(&url(folder)).unwrap().open(&tally::embedded::Options::default()).await.unwrap()
+}
+
+pub(crate) fn url(folder: &Path) -> String {
+    format!("embedded:{}", folder.display())
+}
+
+/// Copies in pages of a few rows, and tells nobody.
+pub(crate) async fn copied<A: Engine, B: Engine>(from: &A, to: &B, page_rows: usize) -> Result<CopyReport, Error> {
+    copy_rows("memory:source", from, to, page_rows, &mut |_| {}).await
+}

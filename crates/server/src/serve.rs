@@ -105,7 +105,7 @@ fn greet(app: &App, address: SocketAddr, first_key: Option<&str>) {
         tracing::warn!("{}", config::DEV_WARNING);
     }
     let scheme = if app.settings.tls.is_some() { "https" } else { "http" };
-    tracing::info!(store = app.settings.store, "serving on {scheme}://{address}");
+    tracing::info!(store = tally::redacted(&app.settings.store), "serving on {scheme}://{address}");
     if let Some(key) = first_key {
         // The only time that the key is seen, so it goes to standard output, not to the log.
         println!("\nThis store is new. Its admin key, shown this once:\n\n  {key}\n\nTry it:\n");

@@ -35,6 +35,11 @@ impl Failure {
         Self { exit, text: String::new() }
     }
 
+    /// The same with another exit code.
+    pub(super) fn exiting(self, exit: u8) -> Self {
+        Self { exit, ..self }
+    }
+
     /// What went wrong.
     pub(super) fn text(&self) -> &str {
         &self.text

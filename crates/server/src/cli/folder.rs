@@ -12,7 +12,7 @@ use super::failure::Failure;
 pub(super) fn of_store(url: &str) -> Result<PathBuf, Failure> {
     match Opening::parse(url) {
         Ok(Opening::Embedded(path)) => Ok(path),
-        Ok(_) => Err(Failure::usage(format!("`{url}` has no folder; use embedded:PATH"))),
+        Ok(_) => Err(Failure::usage(format!("`{}` has no folder; use embedded:PATH", tally::redacted(url)))),
         Err(error) => Err(Failure::usage(error.to_string())),
     }
 }

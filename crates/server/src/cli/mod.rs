@@ -4,6 +4,7 @@
 
 mod backup;
 mod config;
+mod copy;
 mod doctor;
 mod failure;
 mod folder;
@@ -81,6 +82,9 @@ enum Command {
     /// Check a backup and put it in place as a new store
     #[command(after_help = restore::AFTER_HELP)]
     Restore(restore::RestoreArgs),
+    /// Move a whole store to another, such as from a folder to a database
+    #[command(after_help = copy::AFTER_HELP)]
+    Copy(copy::CopyArgs),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Key(keys::KeyCommand),
@@ -125,6 +129,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             Command::Verify(args) => verify::run(args).await,
             Command::Backup(args) => backup::run(args).await,
             Command::Restore(args) => restore::run(&args),
+            Command::Copy(args) => copy::run(args).await,
             Command::Key(command) => keys::run(command).await,
             Command::Doctor(args) => doctor::run(args).await,
             Command::Config(command) => config::run(&command),

@@ -4,6 +4,7 @@
 
 mod backup;
 mod config;
+mod copy;
 mod data;
 mod doctor;
 mod keys;

@@ -73,7 +73,7 @@ pub(super) async fn examine(
             inside(&local, depth, report).await;
             local.close().await;
         }
-        Err(error) => report.fail("open", error.text(), "restore a backup with `tally restore`"),
+        Err(error) => report.fail("open", error.text(), "do what it says, or restore a backup with `tally restore`"),
     }
     Ok(())
 }

@@ -148,10 +148,15 @@ impl Drop for Server {
 /// Its port is below those that the kernel gives to outgoing connections. So nobody takes it while a server
 /// is down for a moment, and a client that tries again and again never happens to connect to itself.
 pub fn free_address() -> Result<SocketAddr> {
+    Ok(listen()?.local_addr()?)
+}
+
+/// Listens on a free address, see [`free_address`].
+pub(crate) fn listen() -> Result<TcpListener> {
     for attempt in 0..100 {
         let port = 20_000 + (RandomState::new().hash_one(attempt) % 12_000) as u16;
         if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-            return Ok(listener.local_addr()?);
+            return Ok(listener);
         }
     }
     bail!("found no free port on loopback")

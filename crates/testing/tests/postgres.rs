@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tally_testing::Postgres;
 use tally_testing::postgres::{Options, POSTGRES_TEMPLATE_VARIABLE, POSTGRES_VARIABLE};
+use tally_testing::{Cut, Direction, Postgres, Proxy};
 use tokio_postgres::{Client, NoTls};
 
 async fn connect(url: &str) -> Client {
@@ -98,6 +98,26 @@ async fn a_paused_or_killed_one_is_cleaned_up_too() {
         }
         drop(postgres);
         assert!(!Path::new(&folder).exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_is_lost_or_its_answer_is() {
+    let postgres = Postgres::start(Options::default()).unwrap();
+    let proxy = Proxy::start(postgres.address()).unwrap();
+    let observer = connect(&postgres.url()).await;
+    observer.batch_execute("CREATE TABLE kept (it text)").await.unwrap();
+    for (cut, rows) in [(Cut::Before, "0"), (Cut::After, "1")] {
+        let client = connect(&postgres.url_through(&proxy)).await;
+        client.batch_execute("BEGIN; INSERT INTO kept VALUES ('x')").await.unwrap();
+        proxy.cut_when(cut, |direction, bytes| {
+            direction == Direction::Request && bytes.windows(6).any(|word| word == b"COMMIT")
+        });
+        client.batch_execute("COMMIT").await.unwrap_err();
+        proxy.pass();
+        // The lock waits until the transaction is over, one way or the other.
+        observer.batch_execute("BEGIN; LOCK TABLE kept; COMMIT").await.unwrap();
+        assert_eq!(ask(&observer, "SELECT count(*) FROM kept").await, rows, "{cut:?}");
     }
 }
 

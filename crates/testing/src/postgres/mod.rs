@@ -7,6 +7,7 @@ pub use cluster::Template;
 use crate::child::{Server, free_address};
 use crate::folder::Folder;
 use crate::process::memory_bytes;
+use crate::proxy::Proxy;
 use anyhow::{Context, Result, bail};
 use cluster::Owner;
 use rustix::process::Signal;
@@ -89,6 +90,11 @@ impl Postgres {
     /// `postgres://postgres@127.0.0.1:PORT/postgres`
     pub fn url(&self) -> String {
         format!("postgres://postgres@{}/postgres", self.address)
+    }
+
+    /// The same by way of a proxy in front of it.
+    pub fn url_through(&self, proxy: &Proxy) -> String {
+        format!("postgres://postgres@{}/postgres", proxy.address())
     }
 
     /// The same for a user who needs a password.

@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+/// All of the proxy but what a single connection does.
 pub(super) struct Acceptor {
     address: SocketAddr,
     upstream: SocketAddr,
@@ -21,9 +22,13 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    pub(super) fn new(address: SocketAddr, upstream: SocketAddr, counts: Arc<Counts>) -> Self {
-        let mode = watch::Sender::new(Mode::Cut);
-        Self { address, upstream, counts, listener: None, connections: JoinSet::new(), mode }
+    /// Inside the runtime that it is going to run on.
+    pub(super) fn new(listener: std::net::TcpListener, upstream: SocketAddr, counts: Arc<Counts>) -> Result<Self> {
+        let address = listener.local_addr()?;
+        listener.set_nonblocking(true)?;
+        let listener = Some(TcpListener::from_std(listener)?);
+        let mode = watch::Sender::new(Mode::Pass);
+        Ok(Self { address, upstream, counts, listener, connections: JoinSet::new(), mode })
     }
 
     /// Works until nobody can give orders any more.

@@ -3,7 +3,7 @@
 mod accept;
 mod connection;
 
-use crate::child::free_address;
+use crate::child::listen;
 use anyhow::{Context, Result};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,17 +65,19 @@ pub struct Proxy {
 impl Proxy {
     /// Listens on a free loopback port for connections to `upstream`.
     pub fn start(upstream: SocketAddr) -> Result<Self> {
-        let address = free_address()?;
+        let listener = listen()?;
+        let address = listener.local_addr()?;
         let (orders, todo) = tokio::sync::mpsc::unbounded_channel();
         let counts = Arc::new(Counts::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let acceptor = accept::Acceptor::new(address, upstream, counts.clone());
+        let acceptor = {
+            let _inside = runtime.enter();
+            accept::Acceptor::new(listener, upstream, counts.clone())?
+        };
         let thread = std::thread::Builder::new().name("proxy".into()).spawn(move || {
             runtime.block_on(acceptor.run(todo));
         })?;
-        let proxy = Self { address, orders: Some(orders), counts, thread: Some(thread) };
-        proxy.order(Mode::Pass).context("the proxy could not listen")?;
-        Ok(proxy)
+        Ok(Self { address, orders: Some(orders), counts, thread: Some(thread) })
     }
 
     /// Where clients connect to.

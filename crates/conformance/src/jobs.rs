@@ -121,7 +121,7 @@ async fn assert_counts<F: EngineFactory>(stand: &Stand<F>, engine: &Arc<F::Engin
 }
 
 /// How many edges an ended job changed.
-async fn finished<E: Engine>(engine: &Arc<E>, job: &str) -> u64 {
+pub(crate) async fn finished<E: Engine>(engine: &Arc<E>, job: &str) -> u64 {
     let id = JobId::parse(job).expect("an id that was answered can be read");
     let wants = Wants { rows: vec![Key::Job(id)], totals: Vec::new() };
     match engine.load(&wants).await.expect("a load works").rows.remove(0) {

@@ -9,6 +9,7 @@
 //! | `histories` | random histories are answered like the oracle answers them; concurrent ones add up |
 //! | `crash` | a failure at any step: answered means present, otherwise all or nothing |
 //! | `jobs` | long work goes on wherever it was stopped |
+//! | `shared` | several servers on one store: no like twice, no limit passed, no answer that came too late |
 
 mod auditor;
 mod contract;
@@ -16,10 +17,13 @@ mod crash;
 mod driver;
 mod histories;
 mod jobs;
+mod random;
 mod running;
 mod sample;
+mod shared;
 mod stand;
 mod sweeper;
+mod transitions;
 mod universe;
 mod walk;
 
@@ -49,6 +53,12 @@ pub trait EngineFactory: Send + Sync + 'static {
         true
     }
 
+    /// Whether several engines may be open on one place at once. Otherwise several servers are several
+    /// runners on one engine, which is the same thing to the rules.
+    fn servers(&self) -> bool {
+        false
+    }
+
     /// Waits until indexes that follow behind a commit have caught up. Most stores have none.
     fn drain(&self, _engine: &Self::Engine) -> impl Future<Output = ()> + Send {
         async {}
@@ -63,6 +73,7 @@ pub fn trials<F: EngineFactory>(name: &str, factory: F) -> Vec<Trial> {
         ("histories", histories::cases::<F>()),
         ("crash", crash::cases::<F>()),
         ("jobs", jobs::cases::<F>()),
+        ("shared", shared::cases::<F>()),
     ];
     let mut trials = Vec::new();
     for (suite, cases) in suites {

@@ -30,6 +30,11 @@ impl<F: EngineFactory> Stand<F> {
         Arc::new(engine)
     }
 
+    /// Whether it can be opened by several at once.
+    pub(crate) fn servers(&self) -> bool {
+        self.factory.servers()
+    }
+
     pub(crate) fn reopens(&self) -> bool {
         self.factory.reopens()
     }

@@ -3,8 +3,8 @@
 mod concurrent;
 mod generate;
 mod lockstep;
-mod random;
 
+use crate::random;
 use crate::stand::Stand;
 use crate::{Case, EngineFactory, cases};
 

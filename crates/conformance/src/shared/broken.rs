@@ -1,0 +1,200 @@
+//! Stores that are wrong on purpose: the suite has to find each of them out.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tally_core::rows::{Changes, Key, Row};
+use tally_core::time::Stamp;
+use tally_core::view::{View, Wants};
+use tally_engine::memory::Memory;
+use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+
+use crate::EngineFactory;
+use crate::stand::Stand;
+
+/// What a store does wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Flaw {
+    /// Nothing.
+    None,
+    /// A commit is taken whatever has moved.
+    ChecksNothing,
+    /// Rows that were only looked at may move.
+    ChecksWhatItWrites,
+    /// Rows that were not there may be made meanwhile.
+    ForgetsAbsences,
+    /// Totals that were decided on may move.
+    ForgetsTotals,
+    /// Totals are put to what they should be, and what others added meanwhile is lost.
+    PutsTotals,
+    /// Each server shows rows as it has seen them, until a conflict tells it better.
+    KeepsACache,
+}
+
+/// The oracle, with a flaw. Several may be open on one.
+struct Broken {
+    memory: Arc<Memory>,
+    flaw: Flaw,
+    cache: Mutex<HashMap<Key, Option<Row>>>,
+}
+
+impl Broken {
+    /// What this store checks of what a decision stands on.
+    fn checked(&self, seen: &View, changes: &Changes) -> View {
+        let is_written = |key: &Key| changes.rows.iter().any(|(written, _)| written == key);
+        let mut checked = View::default();
+        for (key, row) in seen.seen() {
+            let skipped = match self.flaw {
+                Flaw::ChecksNothing => true,
+                Flaw::ChecksWhatItWrites => !is_written(key),
+                Flaw::ForgetsAbsences => row.is_none(),
+                _ => false,
+            };
+            if !skipped {
+                checked.fill_row(key.clone(), row.clone());
+            }
+        }
+        if !matches!(self.flaw, Flaw::ChecksNothing | Flaw::ForgetsTotals) {
+            for (key, value) in seen.seen_totals() {
+                checked.fill_total(key.clone(), value);
+                checked.total_decided(key).expect("it was filled in");
+            }
+        }
+        checked
+    }
+}
+
+impl Engine for Broken {
+    async fn prepare(&self) -> Result<Stamp, StoreError> {
+        self.memory.prepare().await
+    }
+
+    async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
+        let mut loaded = self.memory.load(wants).await?;
+        if self.flaw == Flaw::KeepsACache {
+            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, row) in wants.rows.iter().zip(&mut loaded.rows) {
+                *row = cache.entry(key.clone()).or_insert_with(|| row.clone()).clone();
+            }
+        }
+        Ok(loaded)
+    }
+
+    async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
+        let checked = self.checked(seen.view, changes);
+        let committed = self.memory.commit(Seen { mark: seen.mark, view: &checked }, changes).await;
+        if self.flaw == Flaw::PutsTotals && committed.is_ok() {
+            for (key, _) in &changes.adds {
+                self.memory.tamper(key.clone(), seen.view.final_total(key).expect("it was loaded"));
+            }
+        }
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        committed
+    }
+
+    async fn settle(&self, mark: Mark) -> Result<(), StoreError> {
+        self.memory.settle(mark).await
+    }
+
+    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
+        self.memory.scan(range, limit).await
+    }
+
+    async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
+        self.memory.audit(tell).await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.memory.ping().await
+    }
+}
+
+impl EngineFactory for Flaw {
+    type Engine = Broken;
+    type Place = Arc<Memory>;
+
+    fn place(&self) -> Arc<Memory> {
+        Arc::default()
+    }
+
+    async fn open(&self, place: &Arc<Memory>) -> Broken {
+        Broken { memory: place.clone(), flaw: *self, cache: Mutex::default() }
+    }
+
+    fn servers(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a case lets this store pass.
+fn passes(flaw: Flaw, case: &str) -> bool {
+    let cases = super::cases::<Flaw>();
+    let (_, run) = cases.iter().find(|(name, _)| *name == case).expect("there is such a case");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime starts");
+    catch_unwind(AssertUnwindSafe(|| runtime.block_on(run(Stand::new(Arc::new(flaw)))))).is_ok()
+}
+
+/// What has to do with chance is found sooner or later; most of it is found at once.
+fn is_found(flaw: Flaw, case: &str) {
+    assert!((0..20).any(|_| !passes(flaw, case)), "{case} lets a store pass that has this flaw: {flaw:?}");
+}
+
+const LIKES: &str = "likes_and_unlikes_of_three_servers_add_up";
+const LIMIT: &str = "a_limit_holds_across_servers";
+const ONCE: &str = "one_answer_for_one_idempotency_key_on_any_server";
+const DELETED: &str = "an_object_deleted_on_one_server_takes_no_more_likes_on_another";
+const SUSPENDED: &str = "a_subject_suspended_on_one_server_is_suspended_on_all";
+const HISTORIES: &str = "histories_of_three_servers_are_linearizable";
+const ORDER: &str = "a_later_like_is_listed_first_whatever_the_clocks_say";
+
+#[test]
+fn a_store_that_is_right_passes_with_three_engines_on_it() {
+    for case in [LIKES, LIMIT, ONCE, HISTORIES] {
+        assert!(passes(Flaw::None, case), "{case}");
+    }
+}
+
+#[test]
+fn a_store_that_checks_nothing_is_found() {
+    for case in [LIKES, LIMIT, ONCE, DELETED, SUSPENDED, HISTORIES] {
+        is_found(Flaw::ChecksNothing, case);
+    }
+}
+
+#[test]
+fn a_store_that_checks_only_what_it_writes_is_found() {
+    for case in [DELETED, SUSPENDED] {
+        is_found(Flaw::ChecksWhatItWrites, case);
+    }
+}
+
+#[test]
+fn a_store_that_does_not_check_absent_rows_is_found() {
+    for case in [LIKES, ONCE, SUSPENDED, HISTORIES] {
+        is_found(Flaw::ForgetsAbsences, case);
+    }
+}
+
+#[test]
+fn a_store_that_does_not_check_totals_is_found() {
+    is_found(Flaw::ForgetsTotals, LIMIT);
+}
+
+#[test]
+fn a_store_that_puts_totals_is_found() {
+    is_found(Flaw::PutsTotals, LIKES);
+}
+
+#[test]
+fn a_server_that_keeps_a_cache_is_found() {
+    for case in [DELETED, SUSPENDED, HISTORIES] {
+        is_found(Flaw::KeepsACache, case);
+    }
+}
+
+#[test]
+fn a_store_without_a_clock_is_found() {
+    is_found(Flaw::None, ORDER);
+}

@@ -1,0 +1,39 @@
+//! Several servers on one store, each with a runner and a clock of its own.
+
+mod amounts;
+#[cfg(test)]
+mod broken;
+mod ended;
+mod history;
+mod line;
+mod linear;
+mod once;
+mod order;
+mod recorder;
+mod servers;
+mod stopped;
+mod sweepers;
+
+use crate::{Case, EngineFactory, cases};
+
+/// Every case.
+pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
+    cases![
+        amounts:
+            likes_and_unlikes_of_three_servers_add_up,
+            a_limit_holds_across_servers;
+        once:
+            one_answer_for_one_idempotency_key_on_any_server;
+        ended:
+            an_object_deleted_on_one_server_takes_no_more_likes_on_another,
+            a_subject_suspended_on_one_server_is_suspended_on_all;
+        history:
+            histories_of_three_servers_are_linearizable;
+        sweepers:
+            jobs_carried_by_two_servers_at_once_do_no_harm;
+        order:
+            a_later_like_is_listed_first_whatever_the_clocks_say;
+        stopped:
+            a_server_that_stops_halfway_leaves_no_harm;
+    ]
+}

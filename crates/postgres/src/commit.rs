@@ -1,0 +1,308 @@
+//! All or nothing, in one round trip: every statement of the transaction is sent at once, and one
+//! that finds that something has moved ends it.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::task::Poll;
+
+use tally_core::rows::{Changes, TotalKey};
+use tally_core::time::Stamp;
+use tally_core::view::Wants;
+use tally_engine::{CommitError, Committed, Mark, Seen, StoreError};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
+
+use crate::cells::{TABLES, Table, columns};
+use crate::connection::{Connection, Lane};
+use crate::error::{is_lost, refused};
+use crate::plan::Plan;
+use crate::totals::{ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, ObjectTotals};
+use crate::{Postgres, fence, materialize};
+
+/// Comes first, so that whoever wants to know what became of this commit waits for it here.
+const TAKE_LANE: &str = "
+WITH moved AS (
+    UPDATE lane SET seq = $2::int8, stamp = greatest(stamp, $3::int8), seen_at = now()
+    WHERE id = $1 AND seq = $2::int8 - 1 AND NOT fenced RETURNING 1)
+SELECT expect((SELECT count(*) FROM moved) = 1)";
+
+const PUT_EDGES: &str = "
+INSERT INTO edge (object, relation, subject, created_at, kind, meta, hidden)
+SELECT w.object, w.relation, w.subject, w.created_at, w.kind, w.meta::json, w.hidden
+FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bool[])
+    AS w(object, relation, subject, created_at, kind, meta, hidden)";
+
+const HOLD_EDGES: &str = "
+SELECT expect((SELECT count(*) FROM (
+    SELECT 1
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bool[])
+        AS w(object, relation, subject, created_at, kind, meta, hidden)
+    JOIN edge t ON t.object = w.object AND t.relation = w.relation AND t.subject = w.subject
+    WHERE t.created_at = w.created_at AND t.kind IS NOT DISTINCT FROM w.kind
+      AND t.meta::text IS NOT DISTINCT FROM w.meta AND t.hidden = w.hidden
+    FOR UPDATE OF t) held) = cardinality($1))";
+
+const CHANGE_EDGES: &str = "
+UPDATE edge t SET created_at = w.created_at, kind = w.kind, meta = w.meta::json, hidden = w.hidden
+FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bool[])
+    AS w(object, relation, subject, created_at, kind, meta, hidden)
+WHERE t.object = w.object AND t.relation = w.relation AND t.subject = w.subject";
+
+const REMOVE_EDGES: &str = "
+DELETE FROM edge t USING unnest($1::text[], $2::text[], $3::text[]) AS w(object, relation, subject)
+WHERE t.object = w.object AND t.relation = w.relation AND t.subject = w.subject";
+
+/// A statement of the transaction.
+struct Step<'a> {
+    sql: Cow<'static, str>,
+    values: Vec<&'a (dyn ToSql + Sync)>,
+}
+
+/// How sending it ended.
+enum Sent {
+    /// Committed; the answer of each step.
+    Done(Vec<Vec<Row>>),
+    /// Certainly not committed.
+    Refused(CommitError),
+    /// Nobody knows.
+    Lost(String),
+}
+
+impl Postgres {
+    pub(crate) async fn write(&self, seen: &Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
+        let plan = Plan::new(seen, changes, &self.spread)?;
+        if !plan.unexplained.is_empty() {
+            materialize::count(self, &plan.unexplained).await?;
+        }
+        let mut connection = self.connection().await?;
+        let lane = match connection.lane {
+            Some(lane) => lane,
+            None => self.open_lane(&mut connection).await?,
+        };
+        let seq = lane.seq + 1;
+        let sending = send(&mut connection, &plan, Lane { id: lane.id, seq }, changes.stamp, self.lock_space());
+        let sent = match tokio::time::timeout(self.timeout(), sending).await {
+            Ok(sent) => sent,
+            Err(_) => Sent::Lost("it did not answer in time".into()),
+        };
+        match sent {
+            Sent::Done(answers) => {
+                connection.lane = Some(Lane { id: lane.id, seq });
+                let totals = self.read_totals(&plan, seen, changes, &answers);
+                Ok(Committed { mark: Mark::default(), totals: Some(totals) })
+            }
+            Sent::Refused(error) => {
+                if error == CommitError::Conflict {
+                    self.spread.forget(changes.adds.iter().map(|(key, _)| key));
+                }
+                Err(error)
+            }
+            Sent::Lost(why) => {
+                tracing::warn!(why, "the answer to a commit was lost; it is looked up");
+                self.discard(connection);
+                self.look_up(Lane { id: lane.id, seq }, changes).await
+            }
+        }
+    }
+
+    /// A commit whose answer was lost: waits until it is over, and sees whether it is there.
+    async fn look_up(&self, lane: Lane, changes: &Changes) -> Result<Committed, CommitError> {
+        if !self.was_committed(lane).await? {
+            return Err(CommitError::Conflict);
+        }
+        let wants = Wants { rows: Vec::new(), totals: changes.adds.iter().map(|(key, _)| key.clone()).collect() };
+        let loaded = self.read(&wants).await?;
+        Ok(Committed { mark: Mark::default(), totals: Some(loaded.totals) })
+    }
+
+    /// Watches how hot a total is, and spreads it behind the answer.
+    fn note(&self, key: &TotalKey, by: i64, shards: Option<i16>, sum: i64) {
+        if let Some(shards) = self.spread.used(key, by, shards, sum) {
+            tokio::spawn(self.clone().spread_while_hot(key.clone(), shards));
+        }
+    }
+
+    /// Each total that was added to, as it is now.
+    fn read_totals(&self, plan: &Plan<'_>, seen: &Seen<'_>, changes: &Changes, answers: &[Vec<Row>]) -> Vec<i64> {
+        // A subject's total that is not stored is not known either, and nobody has asked for it.
+        let mut totals: Vec<i64> =
+            changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
+        let mut answers = answers.iter().rev().map(|rows| &rows[0]);
+        if !plan.shards.is_empty() {
+            let sums: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
+            let shards: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
+            debug_assert_eq!(shards.len(), sums.len());
+            for (place, sum) in plan.shard_places.iter().zip(sums) {
+                let (key, by) = &changes.adds[*place];
+                self.note(key, *by, None, sum);
+                totals[*place] = sum;
+            }
+        }
+        if !plan.objects.is_empty()
+            && let Some(row) = answers.next()
+        {
+            let (sums, shards): (Vec<i64>, Vec<i16>) = (row.get(0), row.get(1));
+            for ((place, sum), shards) in plan.object_places.iter().zip(sums).zip(shards) {
+                let (key, by) = &changes.adds[*place];
+                self.note(key, *by, Some(shards), sum);
+                totals[*place] = sum;
+            }
+        }
+        if !plan.subjects.is_empty()
+            && let Some(row) = answers.next()
+        {
+            let (places, sums): (Option<Vec<i64>>, Option<Vec<i64>>) = (row.get(0), row.get(1));
+            for (place, sum) in places.unwrap_or_default().into_iter().zip(sums.unwrap_or_default()) {
+                let place = usize::try_from(place - 1).ok().and_then(|place| plan.subject_places.get(place).copied());
+                if let Some(Some(place)) = place {
+                    totals[place] = sum;
+                }
+                if sum < 0 {
+                    tracing::error!(sum, "a subject's total fell below zero; run tally verify --repair");
+                }
+            }
+        }
+        totals
+    }
+}
+
+async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: Stamp, space: i32) -> Sent {
+    let stamp = i64::try_from(stamp.0).unwrap_or(i64::MAX);
+    let fences = plan.fences.split();
+    let cells: Vec<[Vec<Vec<Option<&str>>>; 4]> = plan
+        .tables
+        .iter()
+        .zip(&TABLES)
+        .map(|(work, table)| {
+            let (keys, width) = (table.keys(), table.width());
+            [
+                columns(&work.absent, keys),
+                columns(&work.held, width),
+                columns(&work.gone, width),
+                columns(&work.new, width),
+            ]
+        })
+        .collect();
+    let mut steps = vec![Step { sql: TAKE_LANE.into(), values: vec![&lane.id, &lane.seq, &stamp] }];
+    let mut step = |sql: Cow<'static, str>, values: Vec<_>| steps.push(Step { sql, values });
+    if !plan.fences.is_empty() {
+        step(fence::TAKE.into(), fence::values(&space, &fences));
+    }
+    for ((work, table), cells) in plan.tables.iter().zip(&TABLES).zip(&cells) {
+        let work = [
+            (&work.absent, Table::absent as fn(&Table) -> String),
+            (&work.held, Table::hold),
+            (&work.gone, Table::delete),
+            (&work.new, Table::insert),
+        ];
+        for ((rows, sql), columns) in work.into_iter().zip(cells) {
+            if !rows.is_empty() {
+                step(sql(table).into(), columns.iter().map(|column| column as _).collect());
+            }
+        }
+    }
+    for (edges, sql) in [(&plan.new, PUT_EDGES), (&plan.held, HOLD_EDGES), (&plan.changed, CHANGE_EDGES)] {
+        if !edges.is_empty() {
+            step(sql.into(), edges.values());
+        }
+    }
+    if !plan.gone.is_empty() {
+        step(REMOVE_EDGES.into(), plan.gone.values());
+    }
+    if !plan.subjects.is_empty() {
+        step(ADD_TO_SUBJECTS.into(), plan.subjects.values());
+    }
+    if !plan.objects.is_empty() {
+        step(ADD_TO_OBJECTS.into(), plan.objects.keys().into_iter().chain([plan.objects.by()]).collect());
+    }
+    if !plan.shards.is_empty() {
+        let values = plan.shards.keys().into_iter().chain([plan.shards.shards(), plan.shards.by()]);
+        step(ADD_TO_SHARDS.into(), values.collect());
+        step(format!("SELECT {}", ObjectTotals::sums(1)).into(), plan.shards.keys().to_vec());
+    }
+    run(connection, &steps).await
+}
+
+/// Sends a transaction, all of it at once.
+async fn run(connection: &mut Connection, steps: &[Step<'_>]) -> Sent {
+    let mut prepared = Vec::with_capacity(steps.len());
+    for step in steps {
+        match connection.statement(&step.sql).await {
+            Ok(statement) => prepared.push(statement),
+            Err(error) => return Sent::Refused(refused(&error)),
+        }
+    }
+    let client = &connection.client;
+    let simple = |sql: &'static str| async move { client.batch_execute(sql).await.map(|()| Vec::new()) };
+    let mut questions: Vec<Asked<'_>> = vec![Box::pin(simple("BEGIN"))];
+    for (step, statement) in steps.iter().zip(&prepared) {
+        questions.push(Box::pin(client.query(statement, &step.values)));
+    }
+    questions.push(Box::pin(simple("COMMIT")));
+    let mut answers = in_order(questions).await;
+    let committed = answers.pop();
+    let failed = answers.iter().find_map(|answer| answer.as_ref().err());
+    match (failed, committed) {
+        (None, Some(Ok(_))) => {
+            let answers = answers.into_iter().skip(1).map(Result::unwrap_or_default);
+            Sent::Done(answers.collect())
+        }
+        // The database has answered COMMIT, and a transaction that failed is taken back by it.
+        (Some(error), Some(Ok(_))) => Sent::Refused(refused(error)),
+        (None, Some(Err(error))) if !is_lost(&error) => Sent::Refused(refused(&error)),
+        (error, _) => Sent::Lost(error.map_or_else(|| "the connection ended".into(), ToString::to_string)),
+    }
+}
+
+type Asked<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 'a>>;
+
+/// Waits for all, each of them first asked in its turn: a question is sent when it is first polled.
+async fn in_order(mut questions: Vec<Asked<'_>>) -> Vec<Result<Vec<Row>, Error>> {
+    let mut answers: Vec<Option<Result<Vec<Row>, Error>>> = questions.iter().map(|_| None).collect();
+    std::future::poll_fn(move |cx| {
+        for (question, answer) in questions.iter_mut().zip(&mut answers) {
+            if answer.is_none()
+                && let Poll::Ready(ready) = question.as_mut().poll(cx)
+            {
+                *answer = Some(ready);
+            }
+        }
+        if answers.iter().all(Option::is_some) {
+            return Poll::Ready(answers.iter_mut().filter_map(Option::take).collect());
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+impl Postgres {
+    async fn open_lane(&self, connection: &mut Connection) -> Result<Lane, StoreError> {
+        let lane = Lane { id: crate::random(), seq: 0 };
+        let sql = "INSERT INTO lane (id, seq, stamp) VALUES ($1, 0, 0)";
+        crate::connection::within(self.timeout(), connection.query(sql, &[&lane.id])).await?;
+        connection.lane = Some(lane);
+        Ok(lane)
+    }
+
+    /// Whether the lane came as far as this commit. Nothing more is committed on it afterwards, so
+    /// that one which is still on its way to the database does not come after the answer.
+    async fn was_committed(&self, lane: Lane) -> Result<bool, StoreError> {
+        let sql = "UPDATE lane SET fenced = true WHERE id = $1 RETURNING seq";
+        let mut error = StoreError::Unavailable("PostgreSQL cannot be reached".into());
+        for attempt in 0..LOOK_UPS {
+            if attempt > 0 {
+                tokio::time::sleep(LOOK_UP_EVERY * attempt).await;
+            }
+            match self.ask(sql, &[&lane.id]).await {
+                Ok(rows) => return Ok(rows.first().is_some_and(|row| row.get::<_, i64>(0) >= lane.seq)),
+                Err(failed) => error = failed,
+            }
+        }
+        let why = format!("whether this was done is not known, since its answer was lost: {error}");
+        Err(StoreError::Unavailable(why))
+    }
+}
+
+/// How often a lost answer is looked up before its caller is told that nobody knows.
+const LOOK_UPS: u32 = 6;
+const LOOK_UP_EVERY: std::time::Duration = std::time::Duration::from_millis(100);

@@ -1,0 +1,73 @@
+//! Guards for what a row lock cannot hold: a row that is not there.
+//!
+//! Every key that may be looked at without being written falls into one of 256 advisory locks. Who
+//! decided on it holds the lock with others until its commit; who changes it holds it alone. They
+//! are taken before any row, in order, so they cannot deadlock.
+
+use std::collections::BTreeMap;
+
+use tally_core::SubjectId;
+use tally_core::hash::fingerprint;
+use tally_core::rows::Key;
+use tokio_postgres::types::ToSql;
+
+use crate::cells::{key_cells, table_of};
+
+const FENCES: u64 = 256;
+
+/// Takes the locks, in the order of the arrays.
+pub(crate) const TAKE: &str = "
+SELECT count(*) FROM (
+    SELECT CASE WHEN alone THEN pg_advisory_xact_lock($1, fence) ELSE pg_advisory_xact_lock_shared($1, fence) END
+    FROM unnest($2::int4[], $3::bool[]) AS f(fence, alone) OFFSET 0) taken";
+
+/// The locks that a transaction takes.
+#[derive(Default)]
+pub(crate) struct Fences {
+    /// By number, so that everybody takes them in one order; true for alone.
+    taken: BTreeMap<i32, bool>,
+}
+
+impl Fences {
+    /// Keeps others from changing it.
+    pub(crate) fn look_at(&mut self, key: &Key) {
+        self.taken.entry(fence(key)).or_insert(false);
+    }
+
+    /// Keeps others from looking at it.
+    pub(crate) fn change(&mut self, key: &Key) {
+        self.taken.insert(fence(key), true);
+    }
+
+    /// Keeps others from counting this subject's edges.
+    pub(crate) fn add_to(&mut self, subject: &SubjectId) {
+        self.look_at(&Key::Subject(subject.clone()));
+    }
+
+    /// Keeps others from adding edges to these subjects.
+    pub(crate) fn count(&mut self, subject: &SubjectId) {
+        self.change(&Key::Subject(subject.clone()));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.taken.is_empty()
+    }
+
+    pub(crate) fn split(&self) -> (Vec<i32>, Vec<bool>) {
+        self.taken.iter().map(|(fence, alone)| (*fence, *alone)).unzip()
+    }
+}
+
+/// The parameters of [`TAKE`].
+pub(crate) fn values<'a>(space: &'a i32, split: &'a (Vec<i32>, Vec<bool>)) -> Vec<&'a (dyn ToSql + Sync)> {
+    vec![space, &split.0, &split.1]
+}
+
+fn fence(key: &Key) -> i32 {
+    let cells = key_cells(key);
+    let table = [table_of(key).unwrap_or(usize::MAX) as u8];
+    let mut parts: Vec<&[u8]> = vec![&table];
+    parts.extend(cells.iter().map(|cell| cell.as_deref().unwrap_or("").as_bytes()));
+    // The low bits of this hash are good enough on their own.
+    (fingerprint(&parts) % FENCES) as i32
+}

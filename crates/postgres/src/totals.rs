@@ -1,0 +1,155 @@
+//! Totals as columns, and the SQL that reads and adds to them.
+
+use tally_core::rows::TotalKey;
+use tally_core::{Name, SubjectId};
+use tokio_postgres::types::ToSql;
+
+/// Totals of objects, as arrays.
+#[derive(Default)]
+pub(crate) struct ObjectTotals<'a> {
+    objects: Vec<&'a str>,
+    relations: Vec<&'a str>,
+    kinds: Vec<&'a str>,
+    shards: Vec<i16>,
+    by: Vec<i64>,
+}
+
+impl<'a> ObjectTotals<'a> {
+    pub(crate) fn push(&mut self, total: &'a TotalKey, by: i64) {
+        self.push_to_shard(total, 0, by);
+    }
+
+    pub(crate) fn push_to_shard(&mut self, total: &'a TotalKey, shard: i16, by: i64) {
+        let (object, relation, kind) = match total {
+            TotalKey::Object { object, relation } => (object, relation, ""),
+            TotalKey::Kind { object, relation, kind } => (object, relation, kind.as_str()),
+            TotalKey::Subject { .. } => return,
+        };
+        self.objects.push(object.as_str());
+        self.relations.push(relation.as_str());
+        self.kinds.push(kind);
+        self.shards.push(shard);
+        self.by.push(by);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The three arrays that name them.
+    pub(crate) fn keys(&self) -> [&(dyn ToSql + Sync); 3] {
+        [&self.objects, &self.relations, &self.kinds]
+    }
+
+    pub(crate) fn shards(&self) -> &(dyn ToSql + Sync) {
+        &self.shards
+    }
+
+    pub(crate) fn by(&self) -> &(dyn ToSql + Sync) {
+        &self.by
+    }
+
+    /// SQL for a list of them, named by three parameters from `$first` on. Most have one shard, and
+    /// that one says so.
+    pub(crate) fn sums(first: usize) -> String {
+        format!(
+            "ARRAY(SELECT coalesce((
+                SELECT CASE t.shards WHEN 1 THEN t.n ELSE {SUM} END
+                FROM object_total t
+                WHERE t.object = w.object AND t.relation = w.relation AND t.kind = w.kind AND t.shard = 0), 0)
+             FROM unnest(${}::text[], ${}::text[], ${}::text[]) AS w(object, relation, kind))",
+            first,
+            first + 1,
+            first + 2
+        )
+    }
+}
+
+/// All shards of `w`.
+const SUM: &str = "(SELECT sum(s.n)::int8 FROM object_total s
+    WHERE s.object = w.object AND s.relation = w.relation AND s.kind = w.kind)";
+
+/// Adds to shard 0, and gives the whole total and the number of shards.
+pub(crate) const ADD_TO_OBJECTS: &str = "
+WITH put AS (
+    INSERT INTO object_total AS t (object, relation, kind, n)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::int8[])
+    ON CONFLICT (object, relation, kind, shard) DO UPDATE SET n = t.n + excluded.n
+    RETURNING t.shards, t.n + CASE t.shards WHEN 1 THEN 0 ELSE (
+        SELECT sum(s.n)::int8 FROM object_total s
+        WHERE s.object = t.object AND s.relation = t.relation AND s.kind = t.kind AND s.shard > 0) END AS n)
+SELECT array_agg(n), array_agg(shards) FROM put";
+
+/// Adds to other shards, which must be there, and gives each as it is now.
+pub(crate) const ADD_TO_SHARDS: &str = "
+WITH put AS (
+    UPDATE object_total t SET n = t.n + w.by
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::int2[], $5::int8[]) AS w(object, relation, kind, shard, by)
+    WHERE t.object = w.object AND t.relation = w.relation AND t.kind = w.kind AND t.shard = w.shard
+    RETURNING t.n)
+SELECT array_agg(n), expect(count(*) = cardinality($1)) FROM put";
+
+/// Totals of subjects, as arrays.
+#[derive(Default)]
+pub(crate) struct SubjectTotals<'a> {
+    subjects: Vec<&'a str>,
+    relations: Vec<&'a str>,
+    by: Vec<i64>,
+    expected: Vec<Option<i64>>,
+}
+
+impl<'a> SubjectTotals<'a> {
+    /// `expected` is what the total must still be, where a decision stands on it.
+    pub(crate) fn push(&mut self, subject: &'a SubjectId, relation: &'a Name, by: i64, expected: Option<i64>) {
+        self.subjects.push(subject.as_str());
+        self.relations.push(relation.as_str());
+        self.by.push(by);
+        self.expected.push(expected);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.subjects.is_empty()
+    }
+
+    /// The two arrays that name them.
+    pub(crate) fn keys(&self) -> [&(dyn ToSql + Sync); 2] {
+        [&self.subjects, &self.relations]
+    }
+
+    pub(crate) fn subjects(&self) -> &[&'a str] {
+        &self.subjects
+    }
+
+    pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
+        vec![&self.subjects, &self.relations, &self.by, &self.expected]
+    }
+
+    /// SQL for a list of them, named by two parameters from `$first` on; null where none is stored.
+    pub(crate) fn stored(first: usize) -> String {
+        format!(
+            "ARRAY(SELECT (SELECT t.n FROM subject_total t WHERE t.subject = w.subject AND t.relation = w.relation)
+             FROM unnest(${}::text[], ${}::text[]) AS w(subject, relation))",
+            first,
+            first + 1
+        )
+    }
+}
+
+/// Adds to those that are stored, and checks those that were decided on.
+pub(crate) const ADD_TO_SUBJECTS: &str = "
+WITH put AS (
+    UPDATE subject_total t SET n = t.n + w.by
+    FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[]) WITH ORDINALITY AS w(subject, relation, by, expected, i)
+    WHERE t.subject = w.subject AND t.relation = w.relation
+    RETURNING w.i, t.n, t.n - w.by = w.expected AS as_expected)
+SELECT array_agg(i), array_agg(n),
+       expect(count(*) FILTER (WHERE as_expected) = cardinality(array_remove($4::int8[], NULL))) FROM put";
+
+/// Counts the edges of subjects, and stores it. Nobody else adds meanwhile: see `fence`.
+pub(crate) const COUNT_SUBJECTS: &str = "
+INSERT INTO subject_total (subject, relation, n)
+SELECT w.subject, w.relation,
+       (SELECT count(*) FROM edge t WHERE t.subject = w.subject AND t.relation = w.relation AND NOT t.hidden)
+     + (SELECT count(*) FROM edge t WHERE t.subject = w.subject AND t.relation = w.relation AND t.hidden)
+FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS asked(subject, relation)) AS w
+ON CONFLICT DO NOTHING";

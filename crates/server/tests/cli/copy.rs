@@ -143,7 +143,7 @@ fn logged(folder: &Path) -> usize {
 
 #[test]
 fn a_copy_that_was_killed_goes_on() {
-    const LIKES: usize = 30_000;
+    const LIKES: usize = 15_000;
     let world = World::new();
     seed_many(&world, "data", LIKES);
     let (from, to, target) = (world.url("data"), world.url("second"), world.path("second"));

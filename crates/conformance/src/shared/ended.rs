@@ -91,8 +91,11 @@ fn numbered(prefix: &str, many: usize) -> Vec<String> {
     (0..many).map(|n| format!("{prefix}{n}")).collect()
 }
 
+fn texts(from: &[String]) -> Vec<&str> {
+    from.iter().map(String::as_str).collect()
+}
+
 fn universe(subjects: &[String], objects: &[String], relation: &str) -> Universe {
-    let texts = |from: &'_ [String]| from.iter().map(|text| text.clone().leak() as &str).collect::<Vec<&str>>();
     Universe::new(&texts(subjects), &texts(objects), &[relation])
 }
 

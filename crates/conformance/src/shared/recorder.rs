@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use tally_core::Command;
 use tally_core::command::{EdgeReply, Reply};
 use tally_core::rows::{EdgeKey, Key, Row};
 use tally_core::view::Wants;
-use tally_core::{Command, Name};
 use tally_engine::{Engine, Failure, Runner};
 
 use super::linear::{Action, Answer, Op, State, is_linearizable};
@@ -119,10 +119,9 @@ fn answer_of(edge: EdgeReply) -> Answer {
 
 fn command(key: &EdgeKey, action: &Action) -> Command {
     let EdgeKey { object, relation, subject } = key.clone();
-    let kind_of = |kind: &Option<Name>| kind.clone();
     match action {
-        Action::Relate(kind) => Command::Relate { relation, object, subject, kind: kind_of(kind), meta: None },
-        Action::Toggle(kind) => Command::Toggle { relation, object, subject, kind: kind_of(kind), meta: None },
+        Action::Relate(kind) => Command::Relate { relation, object, subject, kind: kind.clone(), meta: None },
+        Action::Toggle(kind) => Command::Toggle { relation, object, subject, kind: kind.clone(), meta: None },
         Action::Unrelate => Command::Unrelate { relation, object, subject },
         Action::Read => unreachable!("reads go past the runner"),
     }

@@ -16,9 +16,9 @@ Example:
   tally copy --from embedded:./tally-data --to embedded:/mnt/new/tally-data
   tally serve --store embedded:/mnt/new/tally-data
 
-Stop the servers of both stores first. Edges, objects, suspended subjects, idempotency keys, jobs and API
-keys are copied; counts are counted anew. A copy that was stopped goes on where it was with the same
-command, and nobody can serve from it until it is whole and both stores have been compared.";
+Stop the servers of both stores first. Edges, objects, suspended subjects, idempotency keys, jobs
+and API keys are copied; counts are counted anew. A copy that was stopped goes on where it was with
+the same command, and nobody can serve from it until it is whole and both stores were compared.";
 
 /// The exit code for a copy that does not add up.
 const DRIFT: u8 = 3;

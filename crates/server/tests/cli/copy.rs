@@ -143,22 +143,20 @@ fn logged(folder: &Path) -> usize {
 
 #[test]
 fn a_copy_that_was_killed_goes_on() {
-    const LIKES: usize = 15_000;
+    const LIKES: usize = 20_000;
     let world = World::new();
     seed_many(&world, "data", LIKES);
     let (from, to, target) = (world.url("data"), world.url("second"), world.path("second"));
-    for _ in 0..3 {
-        let before = logged(&target);
-        let mut command = world.tally();
-        command.args(["copy", "--from", &from, "--to", &to]).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        until("it writes", || (logged(&target) > before + 100_000).then_some(()));
-        // SIGKILL, wherever it is.
-        child.kill().unwrap();
-        assert!(!child.wait().unwrap().success(), "it ended before it could be killed");
-        let refused = world.run(&["count", "like", "post:1", "--store", &to]);
-        refused.fails(1, "this store is a half-made copy; finish it with: tally copy --from embedded:");
-    }
+    let mut command = world.tally();
+    command.args(["copy", "--from", &from, "--to", &to]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // Some pages are on disk then, and most are not.
+    until("it writes", || (logged(&target) > 200_000 || child.try_wait().unwrap().is_some()).then_some(()));
+    // SIGKILL, wherever it is.
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success(), "it ended before it could be killed");
+    let refused = world.run(&["count", "like", "post:1", "--store", &to]);
+    refused.fails(1, "this store is a half-made copy; finish it with: tally copy --from embedded:");
     let copied = copy(&world, "data", "second").json();
     assert_eq!(copied["edges"], LIKES);
     assert!(copied["resumed_rows"].as_u64().unwrap() > 0, "{copied}");

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tally_core::command::{Call, JobReply, Once, Reply};
+use tally_core::command::{Call, EdgeReply, JobReply, ObjectReply, Once, Reply};
 use tally_core::rows::{Edge, JobId, Row, Subject};
-use tally_core::time::Stamp;
+use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Command, Refusal};
 use tally_engine::Failure;
 use tally_engine::clock::ManualClock;
@@ -82,22 +82,46 @@ pub(super) async fn act<F: EngineFactory>(
     Ok(Some(running.runner.apply(call).await?.reply.map(blank)))
 }
 
-/// Leaves out what differs from run to run.
+/// Leaves out what differs from run to run: fresh ids, and times, which a store may have of its own.
 fn blank(reply: Reply) -> Reply {
     match reply {
-        Reply::Job(job) => Reply::Job(JobReply { job: String::new(), ..job }),
-        other => other,
+        Reply::Job(job) => Reply::Job(JobReply {
+            job: String::new(),
+            created_at: Timestamp::default(),
+            finished_at: job.finished_at.map(|_| Timestamp::default()),
+            ..job
+        }),
+        Reply::Edge(edge) => {
+            Reply::Edge(EdgeReply { created_at: edge.created_at.map(|_| Timestamp::default()), ..edge })
+        }
+        Reply::Object(object) => {
+            Reply::Object(ObjectReply { created_at: Timestamp::default(), updated_at: Timestamp::default(), ..object })
+        }
+        Reply::Batch(replies) => Reply::Batch(replies.into_iter().map(|reply| reply.map(blank)).collect()),
+        Reply::Done { .. } => reply,
     }
 }
 
-/// A store without what differs from run to run: stamps become places in one order.
+/// A remembered answer, blank as well.
+fn blank_answer(answer: &str) -> String {
+    let reply: Result<Reply, Refusal> = serde_json::from_str(answer).expect("a remembered answer can be read");
+    serde_json::to_string(&reply.map(blank)).expect("and written")
+}
+
+/// A store without what differs from run to run: stamps become places in one order, times are blank.
 pub(super) fn canonical(mut dump: Dump) -> Dump {
     let stamps: BTreeSet<Stamp> = edges(&dump).map(|(_, edge)| edge.created).collect();
     for row in dump.rows.values_mut() {
         match row {
             Row::Edge(Edge { created, .. }) => *created = Stamp(stamps.range(..*created).count() as u64),
-            Row::Subject(Subject { job, .. }) => *job = JobId(0),
-            _ => {}
+            Row::Subject(Subject { job, suspended_at }) => (*job, *suspended_at) = (JobId(0), Timestamp::default()),
+            Row::Object(object) => {
+                (object.created_at, object.updated_at) = (Timestamp::default(), Timestamp::default());
+            }
+            Row::Replay(replay) => {
+                (replay.answer, replay.expires_at) = (blank_answer(&replay.answer), Timestamp::default());
+            }
+            Row::Job(_) | Row::ApiKey(_) => {}
         }
     }
     dump

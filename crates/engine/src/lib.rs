@@ -149,6 +149,8 @@ pub enum Lease {
     Jobs,
     /// A verification.
     Verify,
+    /// Setting up a new store.
+    Setup,
 }
 
 /// What an audit read.
@@ -208,8 +210,12 @@ pub trait Engine: Send + Sync + 'static {
         async {}
     }
 
-    /// Says whose counts are watched here from now on, so that other servers tell of them.
-    fn attend(&self, _objects: Vec<ObjectId>) {}
+    /// Says that the counts of these objects are watched here, or are no more, so that other servers
+    /// tell of them.
+    fn attend(&self, _objects: Vec<ObjectId>, _watched: bool) {}
+
+    /// Tells every server that watches one of them that these totals have changed.
+    fn tell_changed(&self, _totals: &[(TotalKey, i64)]) {}
 
     /// Tells every server, this one too, soon and without waiting.
     fn tell(&self, _news: News) {}

@@ -148,7 +148,8 @@ impl Table {
 
     /// `t` and `w` are the same row.
     pub(crate) fn same_key(&self) -> String {
-        let pairs: Vec<String> = self.columns[..self.keys].iter().map(|(name, _)| format!("t.{name} = w.{name}")).collect();
+        let pairs: Vec<String> =
+            self.columns[..self.keys].iter().map(|(name, _)| format!("t.{name} = w.{name}")).collect();
         pairs.join(" AND ")
     }
 
@@ -168,7 +169,8 @@ impl Table {
 
     /// SQL that puts new rows.
     pub(crate) fn insert(&self) -> String {
-        let values: Vec<String> = self.columns.iter().map(|(name, cell)| cell.from_text(&format!("w.{name}"))).collect();
+        let values: Vec<String> =
+            self.columns.iter().map(|(name, cell)| cell.from_text(&format!("w.{name}"))).collect();
         format!("INSERT INTO {} SELECT {} FROM {}", self.name, values.join(", "), self.rows(self.width(), 1))
     }
 

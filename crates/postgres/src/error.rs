@@ -44,19 +44,26 @@ pub(crate) fn unavailable(error: &Error) -> StoreError {
             None => format!("PostgreSQL: {error}"),
         });
     };
-    let text = format!("PostgreSQL: {}{}", db.message(), advice(db).map_or(String::new(), |advice| format!("; {advice}")));
+    let text =
+        format!("PostgreSQL: {}{}", db.message(), advice(db).map_or(String::new(), |advice| format!("; {advice}")));
     if is_lasting(db.code()) { StoreError::Broken(text) } else { StoreError::Unavailable(text) }
 }
 
 fn advice(db: &DbError) -> Option<&'static str> {
     let code = db.code();
     Some(match () {
-        () if *code == SqlState::READ_ONLY_SQL_TRANSACTION => "this is a read-only replica; give the URL of the primary",
+        () if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+            "this is a read-only replica; give the URL of the primary"
+        }
         () if *code == SqlState::DISK_FULL => "its disk is full",
-        () if *code == SqlState::TOO_MANY_CONNECTIONS => "raise its max_connections, or lower `pool` in the store's URL",
+        () if *code == SqlState::TOO_MANY_CONNECTIONS => {
+            "raise its max_connections, or lower `pool` in the store's URL"
+        }
         () if *code == SqlState::OUT_OF_MEMORY => "raise its max_locks_per_transaction",
         () if *code == SqlState::INSUFFICIENT_PRIVILEGE => "the role may not do this; see the guide on roles",
-        () if *code == SqlState::UNDEFINED_TABLE => "the tables are gone; restart Tally to make them, or restore a backup",
+        () if *code == SqlState::UNDEFINED_TABLE => {
+            "the tables are gone; restart Tally to make them, or restore a backup"
+        }
         () => return None,
     })
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tally_core::ObjectId;
+use tally_core::rows::TotalKey;
 use tally_engine::{Lease, News, StoreError};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -28,10 +29,12 @@ const GONE_AFTER_S: f64 = 10.0;
 const RETRY: Duration = Duration::from_millis(500);
 
 enum Ask {
-    Attend(Vec<ObjectId>),
+    Attend(Vec<ObjectId>, bool),
+    Changed(Vec<ObjectId>),
     Tell(News),
     Lease(Lease, oneshot::Sender<Result<bool, StoreError>>),
     Release(Lease),
+    Leave(oneshot::Sender<()>),
 }
 
 /// The handle of the task, which starts when it is first needed.
@@ -54,6 +57,7 @@ impl Follower {
             news: tell,
             watched_anywhere: watched_anywhere.clone(),
             attended: BTreeSet::new(),
+            unregistered: true,
             changed: BTreeSet::new(),
             others: Vec::new(),
             leases: Vec::new(),
@@ -79,15 +83,34 @@ impl Follower {
         self.ask(Ask::Release(work));
     }
 
-    pub(crate) fn attend(&self, objects: Vec<ObjectId>) {
-        self.ask(Ask::Attend(objects));
+    pub(crate) fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
+        self.ask(Ask::Attend(objects, watched));
+    }
+
+    pub(crate) fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
+        // A like storm that nobody watches costs nothing here.
+        if !self.watched_anywhere.load(Ordering::Relaxed) {
+            return;
+        }
+        let objects = totals.iter().filter_map(|(key, _)| match key {
+            TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => Some(object.clone()),
+            TotalKey::Subject { .. } => None,
+        });
+        self.ask(Ask::Changed(objects.collect()));
     }
 
     pub(crate) fn tell(&self, news: News) {
-        // A like storm that nobody watches costs nothing here.
-        if !matches!(news, News::Counts(_)) || self.watched_anywhere.load(Ordering::Relaxed) {
-            self.ask(Ask::Tell(news));
+        self.ask(Ask::Tell(news));
+    }
+
+    /// Ends the task, if it ever began.
+    pub(crate) async fn leave(&self) {
+        if self.idle.lock().is_ok_and(|idle| idle.is_some()) {
+            return;
         }
+        let (left, leaving) = oneshot::channel();
+        self.ask(Ask::Leave(left));
+        let _ = leaving.await;
     }
 
     pub(crate) async fn news(&self) -> News {
@@ -110,6 +133,8 @@ struct Task {
     watched_anywhere: Arc<AtomicBool>,
     /// Objects that are watched here.
     attended: BTreeSet<ObjectId>,
+    /// Whether others have not been told of all of them.
+    unregistered: bool,
     /// Objects that changed here, not yet told.
     changed: BTreeSet<ObjectId>,
     /// Other news, not yet told.
@@ -162,7 +187,7 @@ impl Task {
             tokio::select! {
                 () = sleep_until(until) => return false,
                 ask = self.asked.recv() => match ask {
-                    None => return true,
+                    None | Some(Ask::Leave(_)) => return true,
                     Some(Ask::Lease(_, answer)) => drop(answer.send(Err(gone()))),
                     Some(ask) => self.note(ask),
                 },
@@ -173,12 +198,21 @@ impl Task {
     /// Takes note of what has to be told or attended.
     fn note(&mut self, ask: Ask) {
         match ask {
-            Ask::Attend(objects) => self.attended = objects.into_iter().collect(),
-            Ask::Tell(News::Counts(objects)) => self.changed.extend(objects),
+            Ask::Attend(objects, watched) => {
+                self.unregistered = true;
+                for object in objects {
+                    if watched {
+                        self.attended.insert(object)
+                    } else {
+                        self.attended.remove(&object)
+                    };
+                }
+            }
+            Ask::Changed(objects) | Ask::Tell(News::Counts(objects)) => self.changed.extend(objects),
             Ask::Tell(News::Keys) => self.others.push("keys"),
             Ask::Tell(News::Jobs) => self.others.push("jobs"),
             Ask::Tell(News::Anything) => self.others.push("anything"),
-            Ask::Lease(..) => {}
+            Ask::Lease(..) | Ask::Leave(_) => {}
             Ask::Release(work) => self.leases.retain(|held| *held != work),
         }
     }
@@ -192,12 +226,12 @@ impl Task {
         let listen = format!("LISTEN {}", self.connector.options.channel());
         within(timeout, connection.client.batch_execute(&listen)).await?;
         self.beat(connection).await?;
-        self.register(connection).await?;
+        self.unregistered = true;
         let _ = self.news.send(News::Anything);
         let mut beats = interval(BEAT);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let due = !(self.changed.is_empty() && self.others.is_empty());
+            let due = self.unregistered || !(self.changed.is_empty() && self.others.is_empty());
             tokio::select! {
                 payload = hearing.recv() => match payload {
                     Some(payload) => self.hear(&payload),
@@ -206,6 +240,11 @@ impl Task {
                 ask = self.asked.recv() => match ask {
                     None => {
                         self.leave(connection).await;
+                        return Ok(End::Closed);
+                    }
+                    Some(Ask::Leave(left)) => {
+                        self.leave(connection).await;
+                        let _ = left.send(());
                         return Ok(End::Closed);
                     }
                     Some(Ask::Lease(work, answer)) => {
@@ -223,10 +262,6 @@ impl Task {
                             within(timeout, connection.query(sql, &[&space, &lock])).await?;
                         }
                         self.note(Ask::Release(work));
-                    }
-                    Some(ask @ Ask::Attend(_)) => {
-                        self.note(ask);
-                        self.register(connection).await?;
                     }
                     Some(ask) => self.note(ask),
                 },
@@ -299,6 +334,9 @@ impl Task {
     }
 
     async fn flush(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
+        if std::mem::take(&mut self.unregistered) {
+            self.register(connection).await?;
+        }
         let (changed, others) = (std::mem::take(&mut self.changed), std::mem::take(&mut self.others));
         let sql = "
             SELECT count(pg_notify($1, 'count ' || w.object) IS NULL) FROM unnest($2::text[]) AS w(object)
@@ -340,6 +378,7 @@ fn lock_of(work: Lease) -> i32 {
     match work {
         Lease::Jobs => -2,
         Lease::Verify => -3,
+        Lease::Setup => -4,
     }
 }
 

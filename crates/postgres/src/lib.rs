@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use deadpool::Runtime;
 use tally_core::ObjectId;
-use tally_core::rows::Changes;
+use tally_core::rows::{Changes, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 use tally_engine::{
@@ -94,6 +94,13 @@ impl Postgres {
         self.spread.spread_totals()
     }
 
+    /// Says good-bye to the other servers, and lets go of every connection.
+    pub async fn close(&self) {
+        // A database that does not answer need not be waited for.
+        let _ = tokio::time::timeout(PING_WITHIN, self.follower.leave()).await;
+        self.pool.close();
+    }
+
     fn timeout(&self) -> Duration {
         self.connector.options.timeout
     }
@@ -116,11 +123,7 @@ impl Postgres {
     }
 
     /// One question on any connection.
-    async fn ask(
-        &self,
-        sql: &str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+    async fn ask(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<tokio_postgres::Row>, StoreError> {
         let mut connection = self.connection().await?;
         let answer = within(self.timeout(), connection.query(sql, values)).await;
         if answer.is_err() {
@@ -188,8 +191,12 @@ impl Engine for Postgres {
         self.follower.release(work).await;
     }
 
-    fn attend(&self, objects: Vec<ObjectId>) {
-        self.follower.attend(objects);
+    fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
+        self.follower.attend(objects, watched);
+    }
+
+    fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
+        self.follower.tell_changed(totals);
     }
 
     fn tell(&self, news: News) {

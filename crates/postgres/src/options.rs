@@ -7,7 +7,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
 /// How to reach the database, and where Tally lives in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     pub(crate) config: Config,
     /// The schema that holds Tally's tables.
@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn our_parameters_are_taken_out_and_the_rest_is_postgresqls() {
-        let url = "postgres://app:secret@db:6543/shop?schema=likes&pool=4&timeout_ms=2500&connect_timeout=3&sslmode=disable";
+        let url =
+            "postgres://app:secret@db:6543/shop?schema=likes&pool=4&timeout_ms=2500&connect_timeout=3&sslmode=disable";
         let options = Options::parse(url).unwrap();
         assert_eq!((options.schema.as_str(), options.pool), ("likes", 4));
         assert_eq!(options.timeout, Duration::from_millis(2_500));

@@ -61,7 +61,9 @@ impl<'a> Plan<'a> {
         }
         for (key, (before, after, is_changed)) in work {
             match key {
-                Key::Edge(edge) => self.put_edge(edge, before.and_then(as_edge), after.and_then(as_edge), is_changed)?,
+                Key::Edge(edge) => {
+                    self.put_edge(edge, before.and_then(as_edge), after.and_then(as_edge), is_changed)?
+                }
                 _ => self.put_cells(key, before, after, is_changed)?,
             }
         }

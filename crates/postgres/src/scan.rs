@@ -22,9 +22,7 @@ impl Postgres {
         let asked = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
         let mut items = match range {
             Range::List { list, after } => self.list(list, after.as_ref(), asked).await?,
-            Range::OpenJobs => {
-                self.rows_where(JOBS, "t.finished_at IS NULL ORDER BY t.id LIMIT $1", &[&asked]).await?
-            }
+            Range::OpenJobs => self.rows_where(JOBS, "t.finished_at IS NULL ORDER BY t.id LIMIT $1", &[&asked]).await?,
             Range::ApiKeys => self.rows_where(API_KEYS, "true ORDER BY t.id LIMIT $1", &[&asked]).await?,
             Range::Replays { before } => {
                 let before = At(Stamp::at(*before));

@@ -146,7 +146,8 @@ impl Postgres {
         let mut connection = connector.connect(Box::new(|_| {})).await?;
         let resizing = async {
             let transaction = connection.client.transaction().await?;
-            let now = transaction.query_opt(&format!("SELECT t.shards {ONE} AND t.shard = 0 FOR UPDATE OF t"), &keys).await?;
+            let now =
+                transaction.query_opt(&format!("SELECT t.shards {ONE} AND t.shard = 0 FOR UPDATE OF t"), &keys).await?;
             let Some(now) = now.map(|row| row.get::<_, i16>(0)).filter(|now| *now != shards) else { return Ok(()) };
             let sql = if shards > now { GROW } else { FOLD };
             let values: Vec<&(dyn ToSql + Sync)> = keys.into_iter().chain([&shards as &(dyn ToSql + Sync)]).collect();

@@ -13,7 +13,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tally::core::command::{Call, Command};
 use tally::core::rows::{Key, Role, Row};
-use tally::engine::{Engine, Range, RunnerOptions};
+use tally::engine::{Engine, Lease, Range, RunnerOptions};
 use tally::{Options, Tally};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -66,16 +66,46 @@ pub async fn serve(
     let tally = Tally::open(&settings.store, Options { observer: Some(observer), ..options(&settings) }).await?;
     let first_key = prepare_keys(&tally, &auth, &settings).await?;
     let app = App::new(tally, auth, settings, metrics);
+    let following = tokio::spawn(follow_keys(app.clone()));
     greet(&app, address, first_key.as_deref());
     ready(address);
     accept(&app, listener, tls, stop).await;
+    following.abort();
     app.tally.close().await;
     tracing::info!("stopped; everything that was answered is on disk");
     Ok(())
 }
 
-/// Reads the stored keys; on the very first start makes one.
+/// Reads the stored keys; on the very first start makes one. Of several servers on one store, one does.
 async fn prepare_keys(tally: &Tally, auth: &Authenticator, settings: &Settings) -> anyhow::Result<Option<String>> {
+    let alone = tally.engine().lease(Lease::Setup).await?;
+    let first_start = load_keys(tally, auth).await?;
+    let made = if alone && first_start && settings.admin_key.is_none() && !settings.dev {
+        let made = NewKey::generate(Role::Admin, "first admin key", tally.now())?;
+        let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
+        tally.apply(Call::system(command)).await?.reply?;
+        auth.keys.put(&made.id, &made.stored);
+        Some(made.token)
+    } else {
+        None
+    };
+    tally.engine().release(Lease::Setup).await;
+    Ok(made)
+}
+
+/// Reads the keys anew whenever another server has changed one.
+async fn follow_keys(app: App) {
+    loop {
+        app.tally.keys_changed().await;
+        while let Err(error) = load_keys(&app.tally, &app.auth).await {
+            tracing::warn!(%error, "API keys could not be read; it is tried again");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+}
+
+/// Takes the keys as they are stored now. Says whether there are none.
+async fn load_keys(tally: &Tally, auth: &Authenticator) -> anyhow::Result<bool> {
     let page = tally.engine().scan(&Range::ApiKeys, KEYS_MAX).await?;
     let stored: Vec<_> = page
         .items
@@ -85,16 +115,9 @@ async fn prepare_keys(tally: &Tally, auth: &Authenticator, settings: &Settings) 
             _ => None,
         })
         .collect();
-    let first_start = stored.is_empty();
+    let none = stored.is_empty();
     auth.keys.replace(stored);
-    if !first_start || settings.admin_key.is_some() || settings.dev {
-        return Ok(None);
-    }
-    let made = NewKey::generate(Role::Admin, "first admin key", tally.now())?;
-    let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
-    tally.apply(Call::system(command)).await?.reply?;
-    auth.keys.put(&made.id, &made.stored);
-    Ok(Some(made.token))
+    Ok(none)
 }
 
 fn greet(app: &App, address: SocketAddr, first_key: Option<&str>) {

@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
-use tally_core::rows::Changes;
+use tally_core::ObjectId;
+use tally_core::rows::{Changes, TotalKey};
 use tally_core::time::Stamp;
-use tally_core::view::Wants;
+use tally_core::view::{Reading, Wants};
 use tally_embedded::Embedded;
 use tally_engine::memory::Memory;
-use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+use tally_engine::{
+    Audited, CommitError, Committed, Engine, Finding, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+};
+use tally_postgres::Postgres;
 
 use crate::Error;
 
@@ -16,6 +20,8 @@ use crate::Error;
 pub enum Opening {
     /// `embedded:PATH`.
     Embedded(PathBuf),
+    /// `postgres://…`, which several servers may share.
+    Postgres(Box<tally_postgres::Options>),
     /// `memory:`, which keeps nothing.
     Memory,
 }
@@ -26,9 +32,16 @@ impl Opening {
         match url.split_once(':') {
             Some(("embedded", path)) if !path.is_empty() => Ok(Self::Embedded(path.into())),
             Some(("memory", "")) => Ok(Self::Memory),
+            Some(("postgres" | "postgresql", _)) => {
+                let options = tally_postgres::Options::parse(url);
+                let options = options.map_err(|why| Error::Open(format!("`{}`: {why}", redacted(url))))?;
+                Ok(Self::Postgres(Box::new(options)))
+            }
             _ => {
                 let shown = redacted(url);
-                Err(Error::Open(format!("`{shown}` is not a store; use embedded:PATH, such as embedded:./tally-data")))
+                Err(Error::Open(format!(
+                    "`{shown}` is not a store; use embedded:PATH, such as embedded:./tally-data, or postgres://user@host/database"
+                )))
             }
         }
     }
@@ -37,6 +50,7 @@ impl Opening {
     pub async fn open(self, embedded: &tally_embedded::Options) -> Result<AnyEngine, Error> {
         match self {
             Self::Memory => Ok(AnyEngine::Memory(Memory::default())),
+            Self::Postgres(options) => Ok(AnyEngine::Postgres(Postgres::new(*options)?)),
             Self::Embedded(path) => {
                 let options = embedded.clone();
                 let opening = tokio::task::spawn_blocking(move || Embedded::open(&path, options));
@@ -69,6 +83,8 @@ pub fn redacted(url: &str) -> String {
 pub enum AnyEngine {
     /// One folder.
     Embedded(Embedded),
+    /// A database that several servers may share.
+    Postgres(Postgres),
     /// Nothing but memory.
     Memory(Memory),
 }
@@ -78,55 +94,95 @@ impl AnyEngine {
     pub fn embedded(&self) -> Option<&Embedded> {
         match self {
             Self::Embedded(engine) => Some(engine),
-            Self::Memory(_) => None,
+            Self::Postgres(_) | Self::Memory(_) => None,
         }
     }
 
+    /// The store in PostgreSQL, where it is one.
+    pub fn postgres(&self) -> Option<&Postgres> {
+        if let Self::Postgres(engine) = self { Some(engine) } else { None }
+    }
+
     /// Lets go of the store.
-    pub fn close(&self) {
-        if let Self::Embedded(engine) = self {
-            engine.store().close();
+    pub async fn close(&self) {
+        match self {
+            Self::Embedded(engine) => engine.store().close(),
+            Self::Postgres(engine) => engine.close().await,
+            Self::Memory(_) => {}
         }
     }
 }
 
 /// Passes a call on to whichever engine it is.
 macro_rules! each {
-    ($self:ident, $engine:ident => $call:expr) => {
+    ($self:ident, $engine:ident => $call:expr $(, .$await:ident)?) => {
         match $self {
-            Self::Embedded($engine) => $call.await,
-            Self::Memory($engine) => $call.await,
+            Self::Embedded($engine) => $call$(.$await)?,
+            Self::Postgres($engine) => $call$(.$await)?,
+            Self::Memory($engine) => $call$(.$await)?,
         }
     };
 }
 
 impl Engine for AnyEngine {
     async fn prepare(&self) -> Result<Stamp, StoreError> {
-        each!(self, engine => engine.prepare())
+        each!(self, engine => engine.prepare(), .await)
     }
 
     async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
-        each!(self, engine => engine.load(wants))
+        each!(self, engine => engine.load(wants), .await)
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
-        each!(self, engine => engine.commit(seen, changes))
+        each!(self, engine => engine.commit(seen, changes), .await)
     }
 
     async fn settle(&self, mark: Mark) -> Result<(), StoreError> {
-        each!(self, engine => engine.settle(mark))
+        each!(self, engine => engine.settle(mark), .await)
     }
 
     async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
-        each!(self, engine => engine.scan(range, limit))
+        each!(self, engine => engine.scan(range, limit), .await)
     }
 
     async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
-        each!(self, engine => engine.audit(tell))
+        each!(self, engine => engine.audit(tell), .await)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        each!(self, engine => engine.ping())
+        each!(self, engine => engine.ping(), .await)
+    }
+
+    fn reading(&self) -> Reading {
+        each!(self, engine => engine.reading())
+    }
+
+    fn is_shared(&self) -> bool {
+        each!(self, engine => engine.is_shared())
+    }
+
+    async fn lease(&self, work: Lease) -> Result<bool, StoreError> {
+        each!(self, engine => engine.lease(work), .await)
+    }
+
+    async fn release(&self, work: Lease) {
+        each!(self, engine => engine.release(work), .await);
+    }
+
+    fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
+        each!(self, engine => engine.attend(objects, watched));
+    }
+
+    fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
+        each!(self, engine => engine.tell_changed(totals));
+    }
+
+    fn tell(&self, news: News) {
+        each!(self, engine => engine.tell(news));
+    }
+
+    async fn news(&self) -> News {
+        each!(self, engine => engine.news(), .await)
     }
 }
 

@@ -7,13 +7,15 @@ use std::time::Duration;
 use tally_core::command::{Call, Command};
 use tally_core::limits::SWEEP_EDGES_MAX;
 use tally_core::rows::{Job, JobId, Key, ListKey, ReplayKey, Row, Side, Work};
-use tally_engine::{Clock, Engine, Place, Range, Runner, SystemClock};
+use tally_engine::{Clock, Engine, Lease, Place, Range, Runner, SystemClock};
 use tokio::sync::{Notify, watch};
 
 use crate::{AnyEngine, Error};
 
 /// How often to look for work that nobody announced.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// How often to look whether another server has left its work.
+const TAKE_OVER_EVERY: Duration = Duration::from_secs(5);
 /// How soon to try again what the store could not take.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// Jobs looked at in one go.
@@ -29,7 +31,8 @@ pub(crate) async fn run(
     loop {
         let round = async {
             let next_look = match work(&engine, &runner).await {
-                Ok(()) => LOOK_EVERY,
+                Ok(true) => LOOK_EVERY,
+                Ok(false) => TAKE_OVER_EVERY,
                 Err(error) => {
                     tracing::warn!(%error, "a job could not go on; it is tried again");
                     RETRY_EVERY
@@ -47,7 +50,11 @@ pub(crate) async fn run(
     }
 }
 
-async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
+/// Does what there is to do, unless another server does; that one hears of new work too.
+async fn work(engine: &AnyEngine, runner: &Runner) -> Result<bool, Error> {
+    if !engine.lease(Lease::Jobs).await? {
+        return Ok(false);
+    }
     loop {
         let page = engine.scan(&Range::OpenJobs, JOBS_AT_ONCE).await?;
         for (key, row) in &page.items {
@@ -62,7 +69,8 @@ async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
             break;
         }
     }
-    expire(engine, runner).await
+    expire(engine, runner).await?;
+    Ok(true)
 }
 
 /// Does a whole job, step by step.

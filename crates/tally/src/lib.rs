@@ -20,6 +20,7 @@ mod engines;
 mod error;
 mod jobs;
 mod live;
+mod news;
 mod query;
 mod verify;
 
@@ -27,7 +28,7 @@ use std::sync::Arc;
 
 use tally_core::command::{Call, Command, Decided, EdgeReply, Reply};
 use tally_core::{Auth, Catalog, Name, ObjectId, SubjectId, Timestamp};
-use tally_engine::{Clock, Engine, Runner, RunnerOptions, StoreError, SystemClock};
+use tally_engine::{Clock, Engine, Lease, News, Runner, RunnerOptions, StoreError, SystemClock};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -38,6 +39,7 @@ pub use live::{Hub, Subscription};
 pub use tally_core as core;
 pub use tally_embedded as embedded;
 pub use tally_engine as engine;
+pub use tally_postgres as postgres;
 pub use verify::{DriftItem, VerifyReport};
 
 /// How to open Tally.
@@ -66,6 +68,7 @@ struct Inner {
     catalog: Arc<Catalog>,
     hub: Arc<Hub>,
     new_job: Arc<Notify>,
+    new_keys: Arc<Notify>,
     verifying: Mutex<()>,
     /// The runner goes first when closing, so that what it accepted is answered.
     runner: std::sync::RwLock<Option<Runner>>,
@@ -74,20 +77,26 @@ struct Inner {
 }
 
 impl Tally {
-    /// Opens a store by its URL: `embedded:PATH`, or `memory:` for tests.
+    /// Opens a store by its URL: `embedded:PATH`, `postgres://…`, or `memory:` for tests.
     pub async fn open(url: &str, options: Options) -> Result<Self, Error> {
         let engine = Arc::new(Opening::parse(url)?.open(&options.embedded).await?);
         Self::start(engine, options).await
     }
 
     async fn start(engine: Arc<AnyEngine>, options: Options) -> Result<Self, Error> {
+        engine.prepare().await?;
         copy::refuse_unfinished(&*engine).await?;
-        let hub = Arc::new(Hub::new(options.subscriptions_max));
+        let hub = Arc::new(Hub::new(options.subscriptions_max, engine.clone()));
         let catalog = Arc::new(options.catalog);
         let observer: tally_engine::runner::Observer = {
-            let (hub, outer) = (hub.clone(), options.observer);
+            let (hub, engine, outer) = (hub.clone(), engine.clone(), options.observer);
             Arc::new(move |settled| {
-                hub.publish(&settled.totals);
+                if engine.is_shared() {
+                    // Others commit too: the counts are read anew, so that nobody sees them run backwards.
+                    engine.tell_changed(&settled.totals);
+                } else {
+                    hub.publish(&settled.totals);
+                }
                 if let Some(outer) = &outer {
                     outer(settled);
                 }
@@ -102,14 +111,26 @@ impl Tally {
                 catalog,
                 hub,
                 new_job: Arc::new(Notify::new()),
+                new_keys: Arc::new(Notify::new()),
                 verifying: Mutex::new(()),
                 runner: std::sync::RwLock::new(Some(runner.clone())),
                 stop,
                 tasks: Mutex::new(vec![running]),
             }),
         };
-        let worker = tokio::spawn(jobs::run(engine, runner, tally.inner.new_job.clone(), stopped));
-        tally.inner.tasks.lock().await.push(worker);
+        let mut tasks = tally.inner.tasks.lock().await;
+        if engine.is_shared() {
+            let follower = news::Follower {
+                engine: engine.clone(),
+                catalog: tally.inner.catalog.clone(),
+                hub: tally.inner.hub.clone(),
+                new_job: tally.inner.new_job.clone(),
+                new_keys: tally.inner.new_keys.clone(),
+            };
+            tasks.push(tokio::spawn(follower.run(stopped.clone())));
+        }
+        tasks.push(tokio::spawn(jobs::run(engine, runner, tally.inner.new_job.clone(), stopped)));
+        drop(tasks);
         Ok(tally)
     }
 
@@ -119,9 +140,14 @@ impl Tally {
             call.command,
             Command::Forget { .. } | Command::Suspend { .. } | Command::Restore { .. } | Command::DeleteObject { .. }
         );
+        let changes_keys = matches!(call.command, Command::PutApiKey { .. } | Command::RevokeApiKey { .. });
         let decided = self.runner()?.apply(call).await?;
         if begins_job {
             self.inner.new_job.notify_one();
+            self.inner.engine.tell(News::Jobs);
+        }
+        if changes_keys {
+            self.inner.engine.tell(News::Keys);
         }
         Ok(decided)
     }
@@ -164,8 +190,19 @@ impl Tally {
         let Ok(_alone) = self.inner.verifying.try_lock() else {
             return Err(core::Refusal::Conflict("a verification is running already".into()).into());
         };
-        let runner = self.runner()?;
-        verify::verify(self.inner.engine.clone(), &runner, repair, progress).await
+        let (engine, runner) = (&self.inner.engine, self.runner()?);
+        if !engine.lease(Lease::Verify).await? {
+            let text = "a verification is running already, on another server";
+            return Err(core::Refusal::Conflict(text.into()).into());
+        }
+        let report = verify::verify(engine.clone(), &runner, repair, progress).await;
+        engine.release(Lease::Verify).await;
+        report
+    }
+
+    /// Waits until another server has changed API keys, or may have.
+    pub async fn keys_changed(&self) {
+        self.inner.new_keys.notified().await;
     }
 
     /// What is declared.
@@ -208,7 +245,7 @@ impl Tally {
             // A task that panicked has nothing left to close.
             let _ = task.await;
         }
-        self.inner.engine.close();
+        self.inner.engine.close().await;
     }
 
     fn runner(&self) -> Result<Runner, Error> {

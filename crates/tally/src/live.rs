@@ -3,7 +3,7 @@
 //! A slow watcher costs one value per count that it watches, never a queue: it gets the full count
 //! after the last change, not every step on the way.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,9 @@ use tally_core::rows::TotalKey;
 use tally_core::{Name, ObjectId};
 use tokio::sync::Notify;
 
-use crate::Error;
+use tally_engine::Engine;
+
+use crate::{AnyEngine, Error};
 
 /// Subscriptions at once, unless set otherwise.
 const SUBSCRIPTIONS_MAX: usize = 10_000;
@@ -26,6 +28,8 @@ pub struct Hub {
     watchers: Mutex<HashMap<Watched, Vec<Arc<Mailbox>>>>,
     subscriptions: AtomicUsize,
     subscriptions_max: usize,
+    /// Told what is watched here, so that other servers tell of it.
+    engine: Arc<AnyEngine>,
 }
 
 #[derive(Default)]
@@ -47,9 +51,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hub {
-    pub(crate) fn new(subscriptions_max: usize) -> Self {
+    pub(crate) fn new(subscriptions_max: usize, engine: Arc<AnyEngine>) -> Self {
         let subscriptions_max = if subscriptions_max == 0 { SUBSCRIPTIONS_MAX } else { subscriptions_max };
-        Self { watchers: Mutex::default(), subscriptions: AtomicUsize::new(0), subscriptions_max }
+        Self { watchers: Mutex::default(), subscriptions: AtomicUsize::new(0), subscriptions_max, engine }
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>, objects: &[ObjectId], relations: &[Name]) -> Result<Subscription, Error> {
@@ -64,6 +68,8 @@ impl Hub {
         for pair in &watched {
             watchers.entry(pair.clone()).or_default().push(mailbox.clone());
         }
+        // With the lock held, so that what is said last of an object is true.
+        self.engine.attend(objects.to_vec(), true);
         drop(watchers);
         Ok(Subscription { hub: self.clone(), watched, mailbox })
     }
@@ -92,6 +98,16 @@ impl Hub {
             lock(&mailbox.unseen).extend(letter);
             mailbox.arrived.notify_one();
         }
+    }
+
+    /// The objects that are watched.
+    pub(crate) fn objects(&self) -> Vec<ObjectId> {
+        lock(&self.watchers).keys().map(|(object, _)| object.clone()).collect()
+    }
+
+    /// What is watched of these objects.
+    pub(crate) fn watched(&self, objects: &BTreeSet<ObjectId>) -> Vec<(ObjectId, Name)> {
+        lock(&self.watchers).keys().filter(|(object, _)| objects.contains(object)).cloned().collect()
     }
 
     /// How many subscriptions there are.
@@ -124,6 +140,14 @@ impl Drop for Subscription {
                 }
             }
         }
+        if self.hub.engine.is_shared() {
+            let mut left: BTreeSet<ObjectId> = self.watched.iter().map(|(object, _)| object.clone()).collect();
+            for (object, _) in watchers.keys() {
+                left.remove(object);
+            }
+            self.hub.engine.attend(left.into_iter().collect(), false);
+        }
+        drop(watchers);
         self.hub.subscriptions.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -134,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_batch_reaches_a_watcher_all_at_once() {
-        let hub = Arc::new(Hub::new(0));
+        let hub = Arc::new(Hub::new(0, Arc::new(AnyEngine::Memory(Default::default()))));
         let (object, relation) = (ObjectId::new("post:1").unwrap(), Name::new("reaction").unwrap());
         let subscription = hub.subscribe(std::slice::from_ref(&object), std::slice::from_ref(&relation)).unwrap();
         let kind = |kind: &str| TotalKey::Kind {

@@ -91,13 +91,18 @@ pub async fn copy(
         _ => {}
     }
     let source = source.open(&options.embedded).await?;
-    let target = target.open(&options.embedded).await.inspect_err(|_| source.close())?;
+    let target = match target.open(&options.embedded).await {
+        Ok(target) => target,
+        Err(error) => {
+            source.close().await;
+            return Err(error);
+        }
+    };
     // Reading a whole store is long work on the processor and the disk: not for the event loop.
     let runtime = tokio::runtime::Handle::current();
     let copying = tokio::task::spawn_blocking(move || {
         let copied = runtime.block_on(copy_rows(&name, &source, &target, PAGE_ROWS, &mut progress));
-        source.close();
-        target.close();
+        runtime.block_on(async { (source.close().await, target.close().await) });
         copied
     });
     copying.await.map_err(|error| StoreError::Broken(format!("the copy stopped: {error}")))?

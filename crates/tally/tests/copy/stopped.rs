@@ -56,7 +56,7 @@ async fn nobody_works_on_a_half_made_copy() {
     // What was refused has let go of the folder.
     let to = open(&folder).await;
     assert_eq!(copied(&from, &to, 2).await.unwrap().resumed_rows, 2);
-    to.close();
+    to.close().await;
     drop(to);
     Tally::open(&url(&folder), Options::default()).await.unwrap().close().await;
     assert!(open(&folder).await.ping().await.is_ok());

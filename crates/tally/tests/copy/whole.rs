@@ -40,7 +40,7 @@ async fn a_folder_becomes_another_folder_and_a_copy_of_the_copy_is_the_same() {
     let path = |name: &str| home.path().join(name);
     let first = open(&path("a")).await;
     write(&first, rows(), NEWEST).await;
-    first.close();
+    first.close().await;
     drop(first);
     let (told, heard) = std::sync::mpsc::channel();
     let tell = move |progress: tally::CopyProgress| told.send(progress).unwrap();
@@ -80,7 +80,7 @@ async fn a_job_that_was_open_goes_on_in_the_copy() {
     let folder = home.path().join("b");
     let to = open(&folder).await;
     copied(&source().await, &to, 5).await.unwrap();
-    to.close();
+    to.close().await;
     drop(to);
     let tally = Tally::open(&url(&folder), Options::default()).await.unwrap();
     let system = Auth::new(serde_json::json!({"kind": "system"}));

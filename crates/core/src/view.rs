@@ -153,6 +153,19 @@ impl View {
         }
     }
 
+    /// Everything that was loaded, to be loaded again as of one moment.
+    pub fn loaded(&self) -> Wants {
+        let rows = self.rows.keys().cloned().collect();
+        let totals = self.totals.iter().filter(|(_, slot)| slot.state == State::Loaded);
+        Wants { rows, totals: totals.map(|(key, _)| key.clone()).collect() }
+    }
+
+    /// Notes what is to be loaded, before any rule asks for it.
+    pub fn miss(&mut self, wants: &Wants) {
+        wants.rows.iter().for_each(|key| _ = self.miss_row(key));
+        wants.totals.iter().for_each(|key| _ = self.miss_total(key));
+    }
+
     /// Whether answers carry true totals from here on, rather than such that the commit corrects.
     /// Gives what it was before.
     pub fn set_exact(&mut self, exact: bool) -> bool {

@@ -58,7 +58,7 @@ pub fn sweep(id: JobId, edges: &[EdgeKey], context: &Context<'_>, view: &mut Vie
         let mut missed = false;
         for key in edges {
             let start = view.savepoint();
-            match step(key, &job, view) {
+            match step(key, &job, context, view) {
                 Ok(changed) => job.edges += u64::from(changed),
                 // The totals of an edge's kind are known only now; one load brings them all.
                 // What this one did before it missed must not be seen by the next.
@@ -105,9 +105,9 @@ fn is_obsolete(id: JobId, work: &Work, view: &mut View) -> Result<bool, Stop> {
 }
 
 /// One edge of a job; says whether it changed.
-fn step(key: &EdgeKey, job: &Job, view: &mut View) -> Result<bool, Stop> {
+fn step(key: &EdgeKey, job: &Job, context: &Context<'_>, view: &mut View) -> Result<bool, Stop> {
     let Some(edge) = view.edge(key)? else { return Ok(false) };
-    if edge.created >= job.before {
+    if edge.created >= job.before && !is_older_than_its_stamp(key, job, context, view)? {
         return Ok(false);
     }
     match &job.work {
@@ -122,6 +122,19 @@ fn step(key: &EdgeKey, job: &Job, view: &mut View) -> Result<bool, Stop> {
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// Where nothing can be made since the job began, whatever is there was there before. Another server
+/// may have stamped it later than the job, and committed it first.
+fn is_older_than_its_stamp(key: &EdgeKey, job: &Job, context: &Context<'_>, view: &mut View) -> Result<bool, Stop> {
+    match &job.work {
+        Work::Hide { .. } | Work::Show { .. } => Ok(true),
+        Work::Clear { object } => {
+            let required = context.catalog.relation(&key.relation).is_ok_and(|relation| relation.requires_object);
+            Ok(required && view.row_uncounted(&Key::Object(object.clone()))?.is_none())
+        }
+        Work::Forget { .. } | Work::Copy { .. } => Ok(false),
+    }
 }
 
 /// Adds what a recount found missing.

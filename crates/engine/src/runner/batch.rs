@@ -11,7 +11,7 @@ use tally_core::decide::decide;
 use tally_core::rows::{Changes, TotalKey};
 use tally_core::rules::relation;
 use tally_core::time::Stamp;
-use tally_core::view::{Stop, View};
+use tally_core::view::{Stop, View, Wants};
 use tally_core::{Catalog, Refusal};
 use tokio::sync::mpsc;
 
@@ -42,6 +42,8 @@ struct Draft {
     view: View,
     changes: Changes,
     mark: Mark,
+    /// How often the store was asked.
+    loads: usize,
 }
 
 impl<E: Engine, C: Clock> Decider<E, C> {
@@ -85,7 +87,15 @@ impl<E: Engine, C: Clock> Decider<E, C> {
     }
 
     async fn attempt(&mut self, tickets: &[Ticket]) -> Result<(Draft, Committed), CommitError> {
-        let draft = self.draft(tickets).await?;
+        let mut draft = self.draft(tickets, &Wants::default()).await?;
+        // Rows and totals of several loads are of several moments, and need not fit each other. Only
+        // what is wrong as of one moment is a defect.
+        for _ in 0..ROUNDS_MAX {
+            if draft.loads < 2 || !draft.decided.iter().any(is_broken) {
+                break;
+            }
+            draft = self.draft(tickets, &draft.view.loaded()).await?;
+        }
         let committed = if draft.changes.is_empty() {
             // Nothing to write; the answers still wait for what they were decided on.
             Committed { mark: draft.mark, totals: None }
@@ -95,16 +105,18 @@ impl<E: Engine, C: Clock> Decider<E, C> {
         Ok((draft, committed))
     }
 
-    /// Runs every rule until none of them misses a row.
-    async fn draft(&mut self, tickets: &[Ticket]) -> Result<Draft, StoreError> {
+    /// Runs every rule until none of them misses a row. What is known to be wanted comes first, in
+    /// one load.
+    async fn draft(&mut self, tickets: &[Ticket], known: &Wants) -> Result<Draft, StoreError> {
         let commands = tickets.iter().map(|ticket| ticket.weight).sum();
         let mut view = View::new(self.engine.reading(), commands, self.ids.next());
         let start = view.savepoint();
+        view.miss(known);
         let mut mark = None;
         let mut store_time = None;
         // Each round gives out the same ids, so that a row named by a fresh one is found loaded.
         let ids = self.ids.clone();
-        for _ in 0..ROUNDS_MAX {
+        for loads in 0..ROUNDS_MAX {
             self.ids = ids.clone();
             let mut decided = Vec::with_capacity(tickets.len());
             let now = store_time.unwrap_or_else(|| Stamp::at(self.clock.now()));
@@ -121,7 +133,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                 if !changes.is_empty() {
                     self.stamp = last;
                 }
-                return Ok(Draft { decided, view, changes, mark: mark.unwrap_or_default() });
+                return Ok(Draft { decided, view, changes, mark: mark.unwrap_or_default(), loads });
             }
             view.rollback(start);
             let loaded = self.engine.load(&wants).await?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tally_core::rows::{Changes, Key, Row};
 use tally_core::time::{Stamp, Timestamp};
-use tally_core::view::{View, Wants};
+use tally_core::view::{Reading, View, Wants};
 use tally_engine::memory::Memory;
 use tally_engine::{
     Audited, Clock, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError, SystemClock,
@@ -93,6 +93,10 @@ impl Engine for Broken {
             }
         }
         Ok(loaded)
+    }
+
+    fn reading(&self) -> Reading {
+        self.shared.memory.reading()
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {

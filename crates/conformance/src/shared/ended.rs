@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tally_core::Command;
-use tally_core::rows::{EdgeKey, Key, Row};
+use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Row, Side};
 use tally_core::view::Wants;
 use tally_engine::Engine;
 use tokio::sync::Semaphore;
@@ -14,10 +14,11 @@ use tokio::task::JoinSet;
 use super::servers::{Clocks, SERVERS, Servers, answered};
 use crate::EngineFactory;
 use crate::random::Random;
-use crate::sample::{call, edge_key, object, put, relate, subject, unrelate};
+use crate::sample::{call, edge_key, list, object, put, relate, subject, unrelate};
 use crate::stand::Stand;
 use crate::sweeper::Sweep;
 use crate::universe::Universe;
+use crate::walk;
 
 const ROUNDS: usize = 20;
 
@@ -82,9 +83,11 @@ async fn there<E: Engine>(engine: &E, keys: impl Iterator<Item = EdgeKey>) -> Ve
     wants.rows.into_iter().zip(loaded.rows).filter_map(|(key, row)| Some((key, row?))).collect()
 }
 
-/// Carries what was begun to its end, from another server.
-async fn sweep<F: EngineFactory>(servers: &Servers<F>, round: usize) {
+/// What is left in a list once every job has ended.
+async fn left<F: EngineFactory>(servers: &Servers<F>, round: usize, list: &ListKey) -> Vec<(EdgeKey, Edge)> {
     servers.sweep(round + 1, Sweep::ALL).await;
+    servers.stand.drain(servers.engine(round)).await;
+    walk::all(&**servers.engine(round), list, 100).await
 }
 
 fn numbered(prefix: &str, many: usize) -> Vec<String> {
@@ -107,7 +110,8 @@ pub(super) async fn an_object_deleted_on_one_server_takes_no_more_likes_on_anoth
         let edges = subjects.iter().map(|who| (to.clone(), who.clone())).collect();
         let end = Command::DeleteObject { object: object(to) };
         Race { relation: "mark", edges, end, code: "object_not_found" }.run(&servers, round).await;
-        sweep(&servers, round).await;
+        let left = left(&servers, round, &list(Side::Object, to, None, false)).await;
+        assert_eq!(left, [], "{to} is gone, and so is everything before that");
     }
     servers.stop(&universe(&subjects, &objects, "mark")).await;
 }
@@ -119,7 +123,8 @@ pub(super) async fn a_subject_suspended_on_one_server_is_suspended_on_all<F: Eng
         let edges = objects.iter().map(|to| (to.clone(), who.clone())).collect();
         let end = Command::Suspend { subject: subject(who) };
         Race { relation: "like", edges, end, code: "forbidden" }.run(&servers, round).await;
-        sweep(&servers, round).await;
+        let left = left(&servers, round, &list(Side::Subject, who, None, false)).await;
+        assert_eq!(left, [], "nothing of {who} is to be seen");
     }
     servers.stop(&universe(&subjects, &objects, "like")).await;
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tally_core::rows::Changes;
 use tally_core::time::Stamp;
-use tally_core::view::Wants;
+use tally_core::view::{Reading, Wants};
 use tally_engine::faulty::Fault;
 use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
 
@@ -79,6 +79,10 @@ impl<E: Engine> Engine for Line<E> {
         let loaded = self.step(self.engine.load(wants)).await;
         self.give_way().await;
         loaded
+    }
+
+    fn reading(&self) -> Reading {
+        self.engine.reading()
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {

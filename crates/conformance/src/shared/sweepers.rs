@@ -7,7 +7,7 @@ use super::servers::{Clocks, Servers};
 use crate::EngineFactory;
 use crate::auditor::edges;
 use crate::jobs::finished;
-use crate::sample::{batch, object, put, relate, subject};
+use crate::sample::{batch, object, put, react, relate, subject};
 use crate::stand::Stand;
 use crate::sweeper::Sweep;
 use crate::universe::Universe;
@@ -18,12 +18,12 @@ const ROUNDS: usize = 6;
 /// Each finds the same edges and sends its steps; every edge is changed once, and the job knows it.
 pub(super) async fn jobs_carried_by_two_servers_at_once_do_no_harm<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::OfTheStore).await;
-    let universe = Universe::new(&["ann", "bob", "cid", "dan"], &OBJECTS, &["like", "note"]);
+    let universe = Universe::new(&["ann", "bob", "cid", "dan"], &OBJECTS, &["like", "reaction"]);
     for round in 0..ROUNDS {
         servers.run(round, put("post:0", "open")).await;
         for (number, to) in OBJECTS.into_iter().enumerate() {
             let likes = ["ann", "bob", "dan"].map(|who| relate("like", to, who));
-            servers.run(round + number, batch(likes.into_iter().chain([relate("note", to, "bob")]))).await;
+            servers.run(round + number, batch(likes.into_iter().chain([react("reaction", to, "bob", "wow")]))).await;
         }
         // Each looks at 6 likes, 12 edges of bob, and what is left on the first object.
         let mut jobs = Vec::new();

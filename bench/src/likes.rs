@@ -35,7 +35,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         measure_redis(options, preload, &mut report).await?;
     }
     if options.wants(System::Postgres) {
-        measure_postgres(options, preload, &mut report).await?;
+        measure_postgres_by_hand(options, preload, [SINGLE, MANY, HOT, HOT_MANY], &mut report).await?;
     }
     if options.wants(System::Tally) {
         measure_tally(options, preload, &mut report).await?;
@@ -80,7 +80,15 @@ async fn measure_redis(options: &Options, preload: u32, report: &mut Report) -> 
     Ok(())
 }
 
-async fn measure_postgres(options: &Options, preload: u32, report: &mut Report) -> Result<()> {
+/// A transaction per like and the batched statement, by Zipf and on one hot post; `groups` names the
+/// groups of the four: single, batched, hot single, hot batched.
+pub(crate) async fn measure_postgres_by_hand(
+    options: &Options,
+    preload: u32,
+    groups: [&str; 4],
+    report: &mut Report,
+) -> Result<()> {
+    let [single, many, hot, hot_many] = groups;
     let postgres = Postgres::start().await?;
     report.setups.push(postgres::SETUP.into());
     let progress = Progress::counted("loading PostgreSQL", preload.into());
@@ -91,7 +99,7 @@ async fn measure_postgres(options: &Options, preload: u32, report: &mut Report) 
     report.figure("postgres.bytes_per_like", "PostgreSQL: bytes per like on disk", per_like, "bytes");
 
     let memory = || postgres.memory_bytes();
-    for (kind, group, shape) in [("single", SINGLE, Shape::Zipf), ("hot", HOT, Shape::Hot)] {
+    for (kind, group, shape) in [("single", single, Shape::Zipf), ("hot", hot, Shape::Hot)] {
         for connections in [16, 64] {
             let how = format!("a transaction per like, {connections} connections");
             let id = format!("postgres.{kind}.{connections}");
@@ -99,7 +107,7 @@ async fn measure_postgres(options: &Options, preload: u32, report: &mut Report) 
             take.measure(report, memory, postgres.likes(options.load(connections), shape)).await?;
         }
     }
-    for (kind, group, shape) in [("batch", MANY, Shape::Zipf), ("hot_batch", HOT_MANY, Shape::Hot)] {
+    for (kind, group, shape) in [("batch", many, Shape::Zipf), ("hot_batch", hot_many, Shape::Hot)] {
         let how = format!("unnest, {BATCH} a statement, 4 connections");
         let id = format!("postgres.{kind}");
         let take = Take { id: &id, group, system: "PostgreSQL", how: &how };

@@ -18,6 +18,7 @@ mod resp;
 mod restart;
 mod rows;
 mod scale;
+mod store_postgres;
 mod targets;
 mod workload;
 
@@ -52,6 +53,8 @@ enum Bench {
     Feed(Options),
     /// The 50 newest of an object and of a subject.
     Lists(Options),
+    /// Likes on the PostgreSQL store: one, two and four servers, by Zipf and on one hot post.
+    Postgres(Options),
     /// Time to be ready again after kill -9 with a full store.
     Restart(Options),
 }
@@ -85,6 +88,7 @@ async fn run(args: Args) -> Result<()> {
             Bench::Likes { options, scale: false } => likes::run(&options).await,
             Bench::Feed(options) => feed::run(&options).await,
             Bench::Lists(options) => lists::run(&options).await,
+            Bench::Postgres(options) => store_postgres::run(&options).await,
             Bench::Restart(options) => restart::run(&options).await,
         }
     };

@@ -33,6 +33,11 @@ pub(crate) struct Judged {
 const SINGLE: &[&str] = &["tally.single.64", "tally.single.256"];
 const HOT: &[&str] = &["tally.hot.64", "tally.hot.256"];
 
+const ZIPF_ON_POSTGRES: &[&str] =
+    &["tally.postgres.zipf.1", "tally.postgres.zipf.2", "tally.postgres.zipf.4", "tally.postgres.zipf.http.batch"];
+const HOT_ON_POSTGRES: &[&str] =
+    &["tally.postgres.hot.1", "tally.postgres.hot.2", "tally.postgres.hot.4", "tally.postgres.hot.http.batch"];
+
 const fn ratio(
     bench: &'static str,
     what: &'static str,
@@ -85,6 +90,30 @@ const TARGETS: &[Target] = &[
     ),
     ratio("likes", "repeated likes, to likes that change", &["tally.repeated"], &["tally.single.64"], 2.0, 2.0),
     at_most("likes", "bytes per like on disk", "tally.bytes_per_like", 100.0, 50.0, "bytes"),
+    ratio(
+        "postgres",
+        "PostgreSQL engine by Zipf, to a transaction per like on 64 connections",
+        ZIPF_ON_POSTGRES,
+        &["postgres.single.64"],
+        8.0,
+        15.0,
+    ),
+    ratio(
+        "postgres",
+        "PostgreSQL engine by Zipf, to a transaction per like on 16 connections",
+        ZIPF_ON_POSTGRES,
+        &["postgres.single.16"],
+        8.0,
+        15.0,
+    ),
+    ratio(
+        "postgres",
+        "PostgreSQL engine, one hot post, to a transaction per like, the better of 16 and 64 connections",
+        HOT_ON_POSTGRES,
+        &["postgres.hot.16", "postgres.hot.64"],
+        20.0,
+        50.0,
+    ),
     ratio("feed", "feed read, to Redis pipelined", &["tally.feed"], &["redis.feed"], 1.0, 3.0),
     ratio("feed", "feed read, to PostgreSQL", &["tally.feed"], &["postgres.feed"], 10.0, 30.0),
     ratio("lists", "50 newest of an object, to Redis", &["tally.by_object"], &["redis.by_object"], 1.0, 2.0),

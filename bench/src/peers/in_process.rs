@@ -20,10 +20,10 @@ callers on one thread, each with one like in flight";
 
 /// An open store, on a runtime of its own.
 pub(crate) struct InProcess {
-    tally: Tally,
-    /// `None` only while it is dropped.
-    runtime: Option<Runtime>,
-    _folder: Folder,
+    /// One store, or several servers on one.
+    servers: Vec<Tally>,
+    _runtime: Running,
+    _folder: Option<Folder>,
     pub(crate) workload: SharedWorkload,
 }
 
@@ -31,10 +31,24 @@ impl InProcess {
     pub(crate) async fn open() -> Result<Self> {
         let folder = Folder::new("in-process")?;
         let url = format!("embedded:{}", folder.path().join("store").display());
+        let opened = Self::open_at(&[url]).await?;
+        Ok(Self { _folder: Some(folder), ..opened })
+    }
+
+    /// A server on each of these stores.
+    pub(crate) async fn open_at(urls: &[String]) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let tally = runtime.spawn(async move { Tally::open(&url, Options::default()).await }).await??;
+        let mut servers = Vec::new();
+        for url in urls.iter().cloned() {
+            servers.push(runtime.spawn(async move { Tally::open(&url, Options::default()).await }).await??);
+        }
         let workload = Arc::new(Mutex::new(Workload::new(SEED)));
-        Ok(Self { tally, runtime: Some(runtime), _folder: folder, workload })
+        Ok(Self { servers, _runtime: Running(Some(runtime)), _folder: None, workload })
+    }
+
+    /// Goes on with a workload whose edges are in the store already.
+    pub(crate) fn with_workload(self, workload: &SharedWorkload) -> Self {
+        Self { workload: workload.clone(), ..self }
     }
 
     pub(crate) async fn preload(
@@ -51,7 +65,7 @@ impl InProcess {
                 }
                 let commands = some.iter().map(|(object, subject)| relate(*object, *subject));
                 let commands = commands.collect::<Result<Vec<_>>>()?;
-                self.tally.apply(Call::system(Command::Batch { atomic: false, commands })).await?.reply?;
+                self.servers[0].apply(Call::system(Command::Batch { atomic: false, commands })).await?.reply?;
                 (progress.borrow_mut())(some.len() as u64);
             }
         };
@@ -62,8 +76,9 @@ impl InProcess {
 
     /// Each caller has one like in flight.
     pub(crate) async fn likes(&self, load: Load, shape: Shape) -> Result<Measured> {
-        let (tally, workload) = (self.tally.clone(), self.workload.clone());
-        load::run(load, async move |_, recorder| {
+        let (servers, workload) = (self.servers.clone(), self.workload.clone());
+        load::run(load, async move |caller, recorder| {
+            let tally = &servers[caller % servers.len()];
             loop {
                 let edge = lock(&workload).next(shape);
                 let command = relate(edge.object, edge.subject)?;
@@ -83,13 +98,18 @@ impl InProcess {
 
     /// Closes the store, so that its files can go.
     pub(crate) async fn close(self) {
-        self.tally.close().await;
+        for server in &self.servers {
+            server.close().await;
+        }
     }
 }
 
-impl Drop for InProcess {
+/// A runtime that may be dropped inside another one.
+struct Running(Option<Runtime>);
+
+impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.0.take() {
             // A runtime may not be waited for from inside another one.
             runtime.shutdown_background();
         }

@@ -146,6 +146,46 @@ impl Postgres {
         .await
     }
 
+    /// Loads edges into Tally's own tables, and counts them.
+    pub(crate) async fn preload_tally(
+        &self,
+        mut edges: impl Iterator<Item = (u32, u32)>,
+        mut progress: impl FnMut(u64),
+    ) -> Result<()> {
+        let client = self.connect().await?;
+        let insert = "INSERT INTO tally.edge
+            SELECT 'post:' || object, 'like', 'u' || subject, clock_timestamp(), NULL, NULL, false
+            FROM unnest($1::bigint[], $2::bigint[]) AS asked (object, subject)";
+        let insert = client.prepare(insert).await?;
+        loop {
+            let (objects, subjects): (Vec<i64>, Vec<i64>) =
+                edges.by_ref().take(20_000).map(|(object, subject)| (i64::from(object), i64::from(subject))).unzip();
+            if objects.is_empty() {
+                break;
+            }
+            client.execute(&insert, &[&objects, &subjects]).await?;
+            progress(objects.len() as u64);
+        }
+        let count = "INSERT INTO tally.object_total (object, relation, kind, n)
+            SELECT object, relation, '', count(*) FROM tally.edge GROUP BY object, relation";
+        for statement in [count, "VACUUM ANALYZE tally.edge", "VACUUM ANALYZE tally.object_total", "CHECKPOINT"] {
+            client.batch_execute(statement).await.with_context(|| statement.to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// Tally's tables and indexes, without the log.
+    pub(crate) async fn tally_disk_bytes(&self) -> Result<u64> {
+        let sql = "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
+                   WHERE relkind = 'r' AND relnamespace = 'tally'::regnamespace";
+        let bytes: i64 = self.connect().await?.query_one(sql, &[]).await?.get(0);
+        Ok(bytes.unsigned_abs())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.server.url()
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
         self.server.address()
     }

@@ -29,6 +29,7 @@ pub(crate) struct Tally {
     server: Server,
     folder: Folder,
     program: PathBuf,
+    store: String,
     pub(crate) address: SocketAddr,
     pub(crate) workload: SharedWorkload,
     pub(crate) head_tail: Vec<u8>,
@@ -36,15 +37,30 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) async fn start(options: &Options) -> Result<Self> {
+        Self::start_on(options, None).await
+    }
+
+    /// Serves a store that is there already.
+    pub(crate) async fn start_at(options: &Options, store: &str) -> Result<Self> {
+        Self::start_on(options, Some(store)).await
+    }
+
+    async fn start_on(options: &Options, store: Option<&str>) -> Result<Self> {
         let program = match &options.tally {
             Some(program) => program.clone(),
             None => build()?,
         };
         let folder = Folder::new("tally")?;
         let address = free_address()?;
-        let server = serve(&program, &folder, address).await?;
+        let store = store.map_or_else(|| format!("embedded:{}", folder.path().join("store").display()), str::to_owned);
+        let server = serve(&program, &folder, &store, address).await?;
         let workload = Arc::new(Mutex::new(Workload::new(SEED)));
-        Ok(Self { server, folder, program, address, workload, head_tail: http::head_tail(KEY) })
+        Ok(Self { server, folder, program, store, address, workload, head_tail: http::head_tail(KEY) })
+    }
+
+    /// Goes on with a workload whose edges are in the store already.
+    pub(crate) fn with_workload(self, workload: &SharedWorkload) -> Self {
+        Self { workload: workload.clone(), ..self }
     }
 
     /// Loads edges in the largest batches that the API takes.
@@ -116,7 +132,7 @@ impl Tally {
     pub(crate) async fn restart_after_kill(self) -> Result<(Self, Duration)> {
         self.server.kill_hard()?;
         let begun = Instant::now();
-        let server = serve(&self.program, &self.folder, self.address).await?;
+        let server = serve(&self.program, &self.folder, &self.store, self.address).await?;
         let taken = begun.elapsed();
         Ok((Self { server, ..self }, taken))
     }
@@ -143,11 +159,11 @@ async fn get(address: SocketAddr, path: &str, head_tail: &[u8]) -> Result<()> {
     Ok(())
 }
 
-async fn serve(program: &Path, folder: &Folder, address: SocketAddr) -> Result<Server> {
+async fn serve(program: &Path, folder: &Folder, store: &str, address: SocketAddr) -> Result<Server> {
     let mut command = Command::new(program);
     command
         .arg("serve")
-        .env("TALLY_STORE", format!("embedded:{}", folder.path().join("store").display()))
+        .env("TALLY_STORE", store)
         .env("TALLY_LISTEN", address.to_string())
         .env("TALLY_ADMIN_KEY", KEY)
         .env("TALLY_LOG_LEVEL", "warn");

@@ -12,6 +12,9 @@ pub fn put(id: &str, key: &ApiKey, view: &mut View) -> Result<Reply, Stop> {
     if key.name.len() > LABEL_BYTES_MAX {
         return Err(Refusal::bad_request(format!("a key's name has at most {LABEL_BYTES_MAX} bytes")).into());
     }
+    if key.name.chars().any(char::is_control) {
+        return Err(Refusal::bad_request("a key's name has no control characters").into());
+    }
     let row_key = Key::ApiKey(id.to_owned());
     if view.row(&row_key)?.is_some() {
         return Err(Refusal::Conflict(format!("there is a key `{id}` already")).into());

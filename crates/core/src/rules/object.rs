@@ -23,6 +23,9 @@ pub fn put(
     if status.is_some_and(|text| text.is_empty() || text.len() > LABEL_BYTES_MAX) {
         return Err(Refusal::bad_request(format!("status has 1 to {LABEL_BYTES_MAX} bytes")).into());
     }
+    if status.is_some_and(|text| text.chars().any(char::is_control)) {
+        return Err(Refusal::bad_request("status has no control characters").into());
+    }
     meta::check_bounds(attributes, "attributes")?;
     let existing = read(id, view)?;
     let same =

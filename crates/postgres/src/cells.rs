@@ -104,7 +104,7 @@ pub(crate) fn table_of(key: &Key) -> Option<usize> {
 
 impl Cell {
     /// SQL that turns a text into the column's type.
-    fn from_text(self, text: &str) -> String {
+    fn typed(self, text: &str) -> String {
         match self {
             Text => text.to_owned(),
             Json => format!("{text}::json"),
@@ -169,8 +169,7 @@ impl Table {
 
     /// SQL that puts new rows.
     pub(crate) fn insert(&self) -> String {
-        let values: Vec<String> =
-            self.columns.iter().map(|(name, cell)| cell.from_text(&format!("w.{name}"))).collect();
+        let values: Vec<String> = self.columns.iter().map(|(name, cell)| cell.typed(&format!("w.{name}"))).collect();
         format!("INSERT INTO {} SELECT {} FROM {}", self.name, values.join(", "), self.rows(self.width(), 1))
     }
 

@@ -64,6 +64,8 @@ enum Sent {
     Done(Vec<Vec<Row>>),
     /// Certainly not committed.
     Refused(CommitError),
+    /// Neither this nor anything else can be committed on this lane: its row is gone.
+    NoLane,
     /// Nobody knows.
     Lost(String),
 }
@@ -96,6 +98,10 @@ impl Postgres {
                     self.spread.forget(changes.adds.iter().map(|(key, _)| key));
                 }
                 Err(error)
+            }
+            Sent::NoLane => {
+                self.discard(connection);
+                Err(CommitError::Conflict)
             }
             Sent::Lost(why) => {
                 tracing::warn!(why, "the answer to a commit was lost; it is looked up");
@@ -247,6 +253,7 @@ async fn run(connection: &mut Connection, steps: &[Step<'_>]) -> Sent {
             let answers = answers.into_iter().skip(1).map(Result::unwrap_or_default);
             Sent::Done(answers.collect())
         }
+        (Some(error), Some(Ok(_))) if answers[1].is_err() && refused(error) == CommitError::Conflict => Sent::NoLane,
         // The database has answered COMMIT, and a transaction that failed is taken back by it.
         (Some(error), Some(Ok(_))) => Sent::Refused(refused(error)),
         (None, Some(Err(error))) if !is_lost(&error) => Sent::Refused(refused(&error)),

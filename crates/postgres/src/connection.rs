@@ -70,7 +70,8 @@ pub(crate) type Heard = Box<dyn FnMut(AsyncMessage) + Send>;
 
 impl Connector {
     /// A connection in Tally's schema. Index lookups are what every statement here wants; without
-    /// these settings, a plan made while a table was empty would read the whole of it for ever.
+    /// these settings, a plan made while a table was empty would read the whole of it for ever. Each
+    /// statement has to see what was committed while the one before it waited for a lock.
     pub(crate) async fn connect(&self, heard: Heard) -> Result<Connection, StoreError> {
         let connection = self.connect_raw(heard).await?;
         let timeout_ms = self.options.timeout.as_millis();
@@ -79,12 +80,13 @@ impl Connector {
              SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off;
              SET enable_mergejoin = off; SET enable_sort = off; SET enable_material = off; SET jit = off;
              SET plan_cache_mode = force_generic_plan; SET TIME ZONE 'UTC';
+             SET default_transaction_isolation = 'read committed';
              SET statement_timeout = {timeout_ms}; SET lock_timeout = {lock_ms};
              SET idle_in_transaction_session_timeout = {timeout_ms}",
             schema = self.options.schema,
             lock_ms = timeout_ms / 2,
         );
-        connection.client.batch_execute(&setup).await.map_err(|error| unavailable(&error))?;
+        within(self.options.timeout, connection.client.batch_execute(&setup)).await?;
         Ok(connection)
     }
 

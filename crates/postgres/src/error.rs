@@ -31,7 +31,6 @@ fn is_conflict(code: &SqlState) -> bool {
         SqlState::UNIQUE_VIOLATION,
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
-        SqlState::LOCK_NOT_AVAILABLE,
     ]
     .contains(code)
 }
@@ -53,8 +52,10 @@ fn advice(db: &DbError) -> Option<&'static str> {
     let code = db.code();
     Some(match () {
         () if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
-            "this is a read-only replica; give the URL of the primary"
+            "this is a read-only replica, or it takes no writes for now; give the URL of the primary"
         }
+        // No conflict: deciding again would only wait for it again.
+        () if *code == SqlState::LOCK_NOT_AVAILABLE => "another session keeps what is wanted locked",
         () if *code == SqlState::DISK_FULL => "its disk is full",
         () if *code == SqlState::TOO_MANY_CONNECTIONS => {
             "raise its max_connections, or lower `pool` in the store's URL"

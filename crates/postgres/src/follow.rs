@@ -345,8 +345,13 @@ impl Task {
         let objects: Vec<&str> = changed.iter().map(ObjectId::as_str).collect();
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
             [&self.connector.options.channel(), &objects, &others];
-        within(self.connector.options.timeout, connection.query(sql, &values)).await?;
-        Ok(())
+        let told = within(self.connector.options.timeout, connection.query(sql, &values)).await;
+        if told.is_err() {
+            // Told again on the next connection; twice does no harm.
+            self.changed.extend(changed);
+            self.others.extend(others);
+        }
+        told.map(|_| ())
     }
 
     async fn take_lease(&mut self, connection: &mut Connection, work: Lease) -> Result<bool, StoreError> {

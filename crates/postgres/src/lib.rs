@@ -75,7 +75,8 @@ impl Postgres {
             .map_err(|error| StoreError::Broken(format!("no pool of connections: {error}")))?;
         let connector = Arc::new(Connector { options });
         let follower = Arc::new(Follower::new(connector.clone()));
-        Ok(Self { pool, connector, spread: Arc::default(), follower })
+        let spread = Arc::new(Spread::new(connector.options.hot_window));
+        Ok(Self { pool, connector, spread, follower })
     }
 
     /// How it was opened.
@@ -165,10 +166,10 @@ impl Engine for Postgres {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        let asking = self.ask("SELECT pg_is_in_recovery(), clock_timestamp()", &[]);
+        let asking = self.ask("SELECT current_setting('transaction_read_only')::bool", &[]);
         match tokio::time::timeout(PING_WITHIN, asking).await {
             Ok(Ok(rows)) if rows.first().is_some_and(|row| row.get(0)) => {
-                Err(StoreError::Unavailable("this PostgreSQL is a read-only replica now".into()))
+                Err(StoreError::Unavailable("this PostgreSQL is a read-only replica now, or takes no writes".into()))
             }
             Ok(answer) => answer.map(|_| ()),
             Err(_) => Err(StoreError::Unavailable("PostgreSQL does not answer".into())),

@@ -6,6 +6,8 @@ use tally_core::hash::fingerprint;
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
+use crate::spread::WINDOW;
+
 /// How to reach the database, and where Tally lives in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -16,6 +18,9 @@ pub struct Options {
     pub pool: usize,
     /// How long one question to the database may take.
     pub timeout: Duration,
+    /// How long a total is looked at before it counts as hot; tests are in a hurry.
+    #[doc(hidden)]
+    pub hot_window: Duration,
     /// A file with the certificate authority to trust, instead of the machine's.
     pub(crate) root_certificate: Option<String>,
 }
@@ -30,6 +35,7 @@ impl Options {
             schema: "tally".into(),
             pool: 16,
             timeout: Duration::from_secs(10),
+            hot_window: WINDOW,
             root_certificate: None,
         };
         let mut theirs = Vec::new();

@@ -2,6 +2,7 @@
 
 use tally_core::time::Stamp;
 use tally_engine::StoreError;
+use tokio_postgres::IsolationLevel;
 
 use crate::Postgres;
 use crate::connection::{Connection, within};
@@ -12,6 +13,32 @@ const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_tables.sql")];
 
 /// The oldest PostgreSQL that has what is used here.
 const OLDEST: i32 = 130_000;
+
+/// What a database says of itself.
+struct Server<'a> {
+    version: i32,
+    name: &'a str,
+    replica: bool,
+    read_only: bool,
+    encoding: &'a str,
+}
+
+impl Server<'_> {
+    /// Why Tally cannot work on it, and what to do.
+    fn lacks(&self) -> Option<String> {
+        let Self { version, name, replica, read_only, encoding } = *self;
+        if version < OLDEST {
+            return Some(format!("PostgreSQL {name} is too old; Tally needs version 13 or newer"));
+        }
+        if replica {
+            return Some("this PostgreSQL is a read-only replica; give the URL of the primary".into());
+        }
+        if read_only {
+            return Some("this database takes no writes: its default_transaction_read_only is on".into());
+        }
+        (encoding != "UTF8").then(|| format!("the database is encoded in {encoding}; Tally needs one in UTF8"))
+    }
+}
 
 impl Postgres {
     /// Makes the schema, or brings it up to date, and gives the newest stamp in it.
@@ -30,21 +57,17 @@ impl Postgres {
 
     async fn check_server(&self, connection: &Connection) -> Result<(), StoreError> {
         let sql = "SELECT current_setting('server_version_num')::int4, current_setting('server_version'),
-                          pg_is_in_recovery(), current_setting('server_encoding')";
+                          pg_is_in_recovery(), current_setting('transaction_read_only')::bool,
+                          current_setting('server_encoding')";
         let row = within(self.timeout(), connection.client.query_one(sql, &[])).await?;
-        let (version, name, replica, encoding): (i32, &str, bool, &str) =
-            (row.get(0), row.get(1), row.get(2), row.get(3));
-        if version < OLDEST {
-            return Err(StoreError::Broken(format!("PostgreSQL {name} is too old; Tally needs version 13 or newer")));
-        }
-        if replica {
-            let text = "this PostgreSQL is a read-only replica; give the URL of the primary";
-            return Err(StoreError::Broken(text.into()));
-        }
-        if encoding != "UTF8" {
-            return Err(StoreError::Broken(format!("the database is encoded in {encoding}; Tally needs one in UTF8")));
-        }
-        Ok(())
+        let server = Server {
+            version: row.get(0),
+            name: row.get(1),
+            replica: row.get(2),
+            read_only: row.get(3),
+            encoding: row.get(4),
+        };
+        server.lacks().map_or(Ok(()), |lack| Err(StoreError::Broken(lack)))
     }
 
     async fn apply(&self, connection: &mut Connection) -> Result<Option<StoreError>, tokio_postgres::Error> {
@@ -58,7 +81,9 @@ impl Postgres {
                 _ => {}
             }
         }
-        let transaction = connection.client.transaction().await?;
+        // What was done while this one waited for the lock has to be seen.
+        let build = connection.client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
+        let transaction = build.start().await?;
         transaction.execute("SELECT pg_advisory_xact_lock($1, -1)", &[&self.lock_space()]).await?;
         transaction
             .batch_execute(&format!(
@@ -101,4 +126,26 @@ fn newer(schema: &str, found: usize) -> StoreError {
     StoreError::Broken(format!(
         "the schema {schema} is at version {found}, and this release knows up to {known}: use a newer release of Tally"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Server<'_> =
+        Server { version: 130_000, name: "13.0", replica: false, read_only: false, encoding: "UTF8" };
+
+    #[test]
+    fn a_server_that_lacks_something_is_told_what() {
+        assert_eq!(GOOD.lacks(), None);
+        for (server, word) in [
+            (Server { version: 120_022, name: "12.22", ..GOOD }, "12.22 is too old"),
+            (Server { replica: true, read_only: true, ..GOOD }, "primary"),
+            (Server { read_only: true, ..GOOD }, "default_transaction_read_only"),
+            (Server { encoding: "LATIN1", ..GOOD }, "LATIN1"),
+        ] {
+            let lack = server.lacks().unwrap();
+            assert!(lack.contains(word), "{lack}");
+        }
+    }
 }

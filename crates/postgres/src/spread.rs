@@ -22,16 +22,16 @@ const BY_MIN: u64 = 4;
 /// Totals that are watched at once; past it, all are forgotten and learnt again.
 const WATCHED_MAX: usize = 1_024;
 /// How long is looked before anything is concluded.
-const WINDOW: Duration = Duration::from_secs(1);
+pub(crate) const WINDOW: Duration = Duration::from_secs(1);
 /// Commits in a window before anything is concluded.
 const COMMITS_MIN: u32 = 10;
 /// Quiet windows before a total is folded up.
 const QUIET_WINDOWS: u32 = 10;
 
 /// What this server knows of hot totals.
-#[derive(Default)]
 pub(crate) struct Spread {
     watched: Mutex<HashMap<TotalKey, Watched>>,
+    window: Duration,
 }
 
 struct Watched {
@@ -39,6 +39,7 @@ struct Watched {
     /// What it was after our last commit.
     last: i64,
     since: Instant,
+    last_used: Instant,
     commits: u32,
     /// Commits before which somebody else had added.
     moved: u32,
@@ -48,6 +49,11 @@ struct Watched {
 }
 
 impl Spread {
+    /// `window` is how long is looked before anything is concluded.
+    pub(crate) fn new(window: Duration) -> Self {
+        Self { watched: Mutex::default(), window }
+    }
+
     fn watched(&self) -> MutexGuard<'_, HashMap<TotalKey, Watched>> {
         // Counters only; whatever a panic left is as good as any.
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,7 +84,8 @@ impl Spread {
         found.commits += 1;
         found.moved += u32::from(sum - by != found.last);
         found.last = sum;
-        found.conclude(Instant::now())
+        found.last_used = Instant::now();
+        found.conclude(found.last_used, self.window)
     }
 
     /// What this server believed of these totals may be wrong.
@@ -95,7 +102,7 @@ impl Spread {
     fn is_idle(&self, key: &TotalKey) -> Option<bool> {
         let watched = self.watched();
         let found = watched.get(key).filter(|found| found.shards > 1)?;
-        Some(found.commits == 0 && found.since.elapsed() > WINDOW * QUIET_WINDOWS)
+        Some(found.last_used.elapsed() >= self.window * QUIET_WINDOWS)
     }
 
     /// How many totals this server knows to be spread.
@@ -106,12 +113,13 @@ impl Spread {
 
 impl Watched {
     fn new(shards: i16, last: i64) -> Self {
-        Self { shards, last, since: Instant::now(), commits: 0, moved: 0, quiet_windows: 0, turn: 1 }
+        let now = Instant::now();
+        Self { shards, last, since: now, last_used: now, commits: 0, moved: 0, quiet_windows: 0, turn: 1 }
     }
 
-    fn conclude(&mut self, now: Instant) -> Option<i16> {
+    fn conclude(&mut self, now: Instant, window_min: Duration) -> Option<i16> {
         let window = now.duration_since(self.since);
-        if window < WINDOW || self.commits < COMMITS_MIN {
+        if window < window_min || self.commits < COMMITS_MIN {
             return None;
         }
         let contended = self.moved * 2 >= self.commits;
@@ -138,8 +146,10 @@ fn shards_for(per_second: f64) -> i16 {
 }
 
 impl Postgres {
-    /// Spreads a total over more rows, or folds it up, without losing a unit on the way.
-    pub(crate) async fn resize(&self, key: &TotalKey, shards: i16) -> Result<(), StoreError> {
+    /// Spreads a total over more rows, or folds it up, without losing a unit on the way. Happens by
+    /// itself; tests ask for it.
+    #[doc(hidden)]
+    pub async fn resize(&self, key: &TotalKey, shards: i16) -> Result<(), StoreError> {
         let mut total = ObjectTotals::default();
         total.push(key, 0);
         let (connector, keys) = (self.connector(), total.keys());
@@ -171,7 +181,7 @@ impl Postgres {
             return tracing::warn!(%error, "a hot total could not be spread; it is tried again");
         }
         loop {
-            tokio::time::sleep(WINDOW * QUIET_WINDOWS).await;
+            tokio::time::sleep(self.spread.window * QUIET_WINDOWS).await;
             match self.spread.is_idle(&key) {
                 None => return,
                 Some(false) => {}
@@ -223,24 +233,24 @@ mod tests {
 
     #[test]
     fn a_total_that_others_move_is_spread_and_a_quiet_one_folded_up() {
-        let start = Instant::now();
         let mut watched = Watched::new(1, 0);
+        let start = watched.since;
         (watched.commits, watched.moved) = (200, 150);
-        assert_eq!(watched.conclude(start + WINDOW), Some(10));
+        assert_eq!(watched.conclude(start + WINDOW, WINDOW), Some(10));
         (watched.commits, watched.moved) = (200, 10);
-        assert_eq!(watched.conclude(start + 2 * WINDOW), None, "one row, and nobody else on it");
+        assert_eq!(watched.conclude(start + 2 * WINDOW, WINDOW), None, "one row, and nobody else on it");
         watched.shards = 10;
         for window in 3..2 + QUIET_WINDOWS {
             watched.commits = 200;
-            assert_eq!(watched.conclude(start + window * WINDOW), None, "it has not been quiet for long");
+            assert_eq!(watched.conclude(start + window * WINDOW, WINDOW), None, "it has not been quiet for long");
         }
         watched.commits = 200;
-        assert_eq!(watched.conclude(start + 20 * WINDOW), Some(1));
+        assert_eq!(watched.conclude(start + 20 * WINDOW, WINDOW), Some(1));
     }
 
     #[test]
     fn only_what_is_hot_is_watched() {
-        let spread = Spread::default();
+        let spread = Spread::new(WINDOW);
         assert_eq!(spread.used(&key(), 1, Some(1), 1), None);
         assert_eq!(spread.watched().len(), 0);
         assert_eq!(spread.used(&key(), 4, Some(1), 5), None);
@@ -249,8 +259,20 @@ mod tests {
     }
 
     #[test]
+    fn a_total_that_nobody_uses_is_idle_whatever_came_last() {
+        let spread = Spread::new(Duration::ZERO);
+        assert_eq!(spread.is_idle(&key()), None);
+        spread.watched().insert(key(), Watched::new(10, 0));
+        assert_eq!(spread.used(&key(), 1, Some(10), 1), None);
+        assert_eq!(spread.is_idle(&key()), Some(true));
+        let spread = Spread::new(WINDOW);
+        spread.watched().insert(key(), Watched::new(10, 0));
+        assert_eq!(spread.is_idle(&key()), Some(false));
+    }
+
+    #[test]
     fn every_shard_is_used() {
-        let spread = Spread::default();
+        let spread = Spread::new(WINDOW);
         spread.watched().insert(key(), Watched::new(10, 0));
         let used: std::collections::BTreeSet<Option<i16>> = (0..1_000).map(|_| spread.shard(&key())).collect();
         assert_eq!(used.len(), 10, "{used:?}");

@@ -69,16 +69,19 @@ impl<'a> ObjectTotals<'a> {
 const SUM: &str = "(SELECT sum(s.n)::int8 FROM object_total s
     WHERE s.object = w.object AND s.relation = w.relation AND s.kind = w.kind)";
 
-/// Adds to shard 0, and gives the whole total and the number of shards.
+/// Adds to shard 0, and gives the whole total and the number of shards. Who waited here while the
+/// total was spread or folded up sees its other shards as they were before: that is a conflict.
 pub(crate) const ADD_TO_OBJECTS: &str = "
 WITH put AS (
     INSERT INTO object_total AS t (object, relation, kind, n)
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::int8[])
     ON CONFLICT (object, relation, kind, shard) DO UPDATE SET n = t.n + excluded.n
     RETURNING t.shards, t.n + CASE t.shards WHEN 1 THEN 0 ELSE (
-        SELECT sum(s.n)::int8 FROM object_total s
-        WHERE s.object = t.object AND s.relation = t.relation AND s.kind = t.kind AND s.shard > 0) END AS n)
-SELECT array_agg(n), array_agg(shards) FROM put";
+        SELECT CASE WHEN bool_or(s.shard = 0 AND s.shards = t.shards)
+                    THEN sum(s.n) FILTER (WHERE s.shard > 0)::int8 END
+        FROM object_total s
+        WHERE s.object = t.object AND s.relation = t.relation AND s.kind = t.kind) END AS n)
+SELECT array_agg(n), array_agg(shards), expect(count(n) = count(*)) FROM put";
 
 /// Adds to other shards, which must be there, and gives each as it is now.
 pub(crate) const ADD_TO_SHARDS: &str = "

@@ -240,7 +240,7 @@ mod tests {
         (watched.commits, watched.moved) = (200, 10);
         assert_eq!(watched.conclude(start + 2 * WINDOW, WINDOW), None, "one row, and nobody else on it");
         watched.shards = 10;
-        for window in 3..2 + QUIET_WINDOWS {
+        for window in 3..1 + QUIET_WINDOWS {
             watched.commits = 200;
             assert_eq!(watched.conclude(start + window * WINDOW, WINDOW), None, "it has not been quiet for long");
         }

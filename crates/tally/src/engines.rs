@@ -33,8 +33,13 @@ impl Opening {
             Some(("embedded", path)) if !path.is_empty() => Ok(Self::Embedded(path.into())),
             Some(("memory", "")) => Ok(Self::Memory),
             Some(("postgres" | "postgresql", _)) => {
-                let options = tally_postgres::Options::parse(url);
-                let options = options.map_err(|why| Error::Open(format!("`{}`: {why}", redacted(url))))?;
+                let options = tally_postgres::Options::parse(url).map_err(|why| {
+                    // With a password that was not encoded, part of it may stand anywhere.
+                    let is_torn = url.rsplit_once('@').is_some_and(|(before, _)| before.contains(['?', '#']));
+                    let advice = "a password with `@`, `/`, `?` or `#` in it is written percent-encoded, such as %40";
+                    let why = if is_torn { advice } else { &why };
+                    Error::Open(format!("`{}`: {why}", redacted(url)))
+                })?;
                 Ok(Self::Postgres(Box::new(options)))
             }
             _ => {
@@ -212,5 +217,9 @@ mod tests {
         }
         let Err(error) = Opening::parse("mysql://u:hush@h/db") else { panic!("there is no such store") };
         assert!(!error.to_string().contains("hush"), "{error}");
+        for torn in ["postgres://app:?hush@db/tally", "postgres://app:#hush@db/tally", "postgres://app:x/?hush@db/t"] {
+            let Err(error) = Opening::parse(torn) else { panic!("{torn} is no URL") };
+            assert!(!error.to_string().contains("hush"), "{error}");
+        }
     }
 }

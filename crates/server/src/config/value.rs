@@ -133,12 +133,9 @@ impl Kind {
             Kind::Address => address(&text)
                 .map(Value::Address)
                 .ok_or_else(|| self.refuse(&format!("`{text}` is not an address to listen on"))),
-            Kind::Store if tally::Opening::parse(&text).is_ok() => Ok(Value::Text(text)),
-            // The URL may carry a password, so only its scheme is repeated.
-            Kind::Store => match text.split_once(':') {
-                Some(("embedded", _)) => Err(self.refuse("the path after `embedded:` is missing")),
-                Some((scheme, _)) => Err(self.refuse(&format!("no store is called `{scheme}`"))),
-                None => Err(self.refuse("it is not the URL of a store")),
+            Kind::Store => match tally::Opening::parse(&text) {
+                Ok(_) => Ok(Value::Text(text)),
+                Err(why) => Err(self.refuse(&store_refusal(&text, &why))),
             },
             Kind::Sync if text == "always" => Ok(Value::Sync(Sync::Always)),
             Kind::Sync => match duration(&text) {
@@ -256,6 +253,16 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
 }
 
+/// Why a URL is not a store's. It may carry a password, so no more of it is repeated than is known to be safe.
+fn store_refusal(url: &str, why: &tally::Error) -> String {
+    match url.split_once(':') {
+        Some(("embedded", _)) => "the path after `embedded:` is missing".into(),
+        Some(("postgres" | "postgresql", _)) => why.to_string(),
+        Some((scheme, _)) => format!("no store is called `{scheme}`"),
+        None => "it is not the URL of a store".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,5 +312,7 @@ mod tests {
     fn a_refused_store_does_not_repeat_its_password() {
         let refused = Kind::Store.accept(Raw::Word("mysql://u:hush@h/db".into())).err().unwrap();
         assert!(!refused.what.contains("hush"), "{}", refused.what);
+        let refused = Kind::Store.accept(Raw::Word("postgres://u:hush@h/db?schema=A".into())).err().unwrap();
+        assert!(refused.what.contains("schema is") && !refused.what.contains("hush"), "{}", refused.what);
     }
 }

@@ -25,6 +25,7 @@ pub struct Server {
 struct Place {
     home: TempDir,
     store: PathBuf,
+    url: String,
     config: String,
     args: Vec<String>,
     runs: u32,
@@ -43,7 +44,7 @@ impl Place {
         command
             .arg("serve")
             .args(["--listen", "127.0.0.1:0"])
-            .args(["--store", &format!("embedded:{}", self.store.display())])
+            .args(["--store", &self.url])
             .arg("--config")
             .arg(&config)
             .args(&self.args)
@@ -60,7 +61,7 @@ impl Place {
 }
 
 /// The binary with an environment that nothing leaks into.
-fn binary() -> Command {
+pub fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tally"));
     let inherited = std::env::vars_os().map(|(name, _)| name);
     for name in inherited.filter(|name| name.as_encoded_bytes().starts_with(b"TALLY_")) {
@@ -89,11 +90,25 @@ impl Server {
         server.started_or_refused().await.map(|()| server)
     }
 
+    /// Starts one on a store that is not a folder.
+    pub async fn start_on(url: &str, config: &str) -> Self {
+        let home = TempDir::new().unwrap();
+        let store = home.path().join("store");
+        let (url, config) = (url.to_owned(), config.to_owned());
+        let mut server = Self::spawn(Place { home, store, url, config, args: Vec::new(), runs: 0 });
+        server.ready().await;
+        server
+    }
+
     fn spawned(config: &str, args: &[&str], store: Option<&Path>) -> Self {
         let home = TempDir::new().unwrap();
         let store = store.map_or_else(|| home.path().join("store"), Path::to_path_buf);
+        let url = format!("embedded:{}", store.display());
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let mut place = Place { home, store, config: config.to_owned(), args, runs: 0 };
+        Self::spawn(Place { home, store, url, config: config.to_owned(), args, runs: 0 })
+    }
+
+    fn spawn(mut place: Place) -> Self {
         let child = place.spawn();
         Self { child, base: String::new(), place }
     }
@@ -208,6 +223,11 @@ impl Drop for Server {
 
 /// Starts a server that is expected to refuse, and gives what it said. It may have found its store or not.
 pub async fn refused_start(args: &[&str]) -> String {
+    refusal(args).await.1
+}
+
+/// The same, with how it ended.
+pub async fn refusal(args: &[&str]) -> (ExitStatus, String) {
     let home = TempDir::new().unwrap();
     let log = home.path().join("log");
     let mut command = binary();
@@ -223,11 +243,11 @@ pub async fn refused_start(args: &[&str]) -> String {
     })
     .await;
     assert!(!status.success(), "{status}");
-    text()
+    (status, text())
 }
 
 /// Where a log says that the server listens.
-fn address(log: &str) -> Option<String> {
+pub fn address(log: &str) -> Option<String> {
     let at = log.find("serving on http://")? + "serving on ".len();
     let rest = &log[at..];
     let end = rest.find(|char: char| char.is_whitespace() || char == '"')?;

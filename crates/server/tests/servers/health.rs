@@ -1,0 +1,55 @@
+//! What a server says while its PostgreSQL is away, and that it comes back by itself.
+
+use crate::database::{insist, own_postgres, verified};
+use crate::support::*;
+
+async fn is_away(client: &Client) {
+    let ready = client.get("/readyz").problem(503, "store_unavailable").await;
+    assert!(ready["detail"].as_str().unwrap().contains("the store"), "{ready}");
+    assert_eq!(client.get("/healthz").ok().await, json!({"status": "ok"}), "the process lives");
+    let write = client.put(&edge("like", "post:1", "bob")).send().await;
+    write.problem(503, "store_unavailable");
+    assert_eq!(write.header("retry-after"), Some("1"));
+    let read = client.get("/v1/relations/like/post:1").send().await;
+    read.problem(503, "store_unavailable");
+    assert_eq!(read.header("retry-after"), Some("1"));
+}
+
+async fn is_back(client: &Client, who: &str) {
+    until("it is ready again", async || (client.get("/readyz").send().await.status == 200).then_some(())).await;
+    let like = insist("writes are taken again", || client.put(&edge("like", "post:1", who))).await;
+    assert_eq!(like["active"], true);
+    assert!(client.subjects("like", "post:1").await.contains(&who.to_owned()));
+    verified(client).await;
+}
+
+#[tokio::test]
+async fn a_server_waits_for_a_stopped_postgresql() {
+    let (mut postgres, url) = own_postgres();
+    let server = Server::start_on(&url, "").await;
+    let client = server.client();
+    client.like("post:1", "alice").await;
+    for round in 0..2 {
+        if round == 0 {
+            postgres.stop().unwrap()
+        } else {
+            postgres.kill().unwrap()
+        };
+        is_away(&client).await;
+        postgres.start_again().unwrap();
+        is_back(&client, &format!("after-{round}")).await;
+    }
+    assert!(client.subjects("like", "post:1").await.contains(&"alice".to_owned()));
+}
+
+#[tokio::test]
+async fn a_server_does_not_hang_with_a_paused_postgresql() {
+    let (postgres, url) = own_postgres();
+    let server = Server::start_on(&url, "").await;
+    let client = server.client();
+    client.like("post:1", "alice").await;
+    postgres.pause().unwrap();
+    is_away(&client).await;
+    postgres.resume().unwrap();
+    is_back(&client, "carol").await;
+}

@@ -1,0 +1,31 @@
+//! A job outlives the server that carries it.
+
+use crate::database::{new_schema, servers};
+use crate::support::*;
+
+const EDGES: usize = 6_000;
+
+#[tokio::test]
+async fn another_server_finishes_the_job_of_one_that_died() {
+    let mut servers: [Server; 3] = servers(&new_schema(), "").await;
+    let client = servers[0].client();
+    let commands: Vec<Value> = (0..EDGES)
+        .map(|n| json!({"op": "relate", "relation": "like", "object": format!("post:{n}"), "subject": "alice"}))
+        .collect();
+    for commands in commands.chunks(1_000) {
+        client.post("/v1/batch").json(&json!({"atomic": false, "commands": commands})).ok().await;
+    }
+    client.like("post:1", "bob").await;
+    let job = client.delete("/v1/subjects/alice").status(202).await;
+    let begun = |server: &Server| server.log().contains("job begins or goes on");
+    let carrier = until("a server begins", async || servers.iter().position(begun)).await;
+    servers[carrier].kill();
+    assert!(!servers[carrier].log().contains("job done"), "it ended before it could be killed");
+
+    let other = &servers[(carrier + 1) % 3];
+    assert_eq!(other.client().job_done(&job).await["edges"], EDGES);
+    assert_eq!(servers.iter().filter(|server| server.log().contains("job done")).count(), 1);
+    assert_eq!(other.client().objects("like", "alice").await, Vec::<String>::new());
+    assert_eq!(other.client().count("like", "post:1").await, 1);
+    assert_eq!(other.client().verified().await, 1);
+}

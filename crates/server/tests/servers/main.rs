@@ -1,0 +1,16 @@
+//! Several servers on one PostgreSQL: one truth, whichever of them is asked and whatever dies.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod database;
+mod health;
+mod jobs;
+mod keys;
+mod live;
+mod once;
+mod refusals;
+mod truth;
+mod writers;

@@ -13,7 +13,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use crate::cells::{TABLES, Table, columns};
-use crate::connection::{Connection, Lane};
+use crate::connection::{Connection, Lane, too_slow};
 use crate::error::{is_lost, refused};
 use crate::plan::Plan;
 use crate::totals::{ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, ObjectTotals};
@@ -68,6 +68,8 @@ enum Sent {
     NoLane,
     /// Nobody knows.
     Lost(String),
+    /// Nobody knows, and doing it again would take as long.
+    TooSlow,
 }
 
 impl Postgres {
@@ -85,7 +87,7 @@ impl Postgres {
         let sending = send(&mut connection, &plan, Lane { id: lane.id, seq }, changes.stamp, self.lock_space());
         let sent = match tokio::time::timeout(self.timeout(), sending).await {
             Ok(sent) => sent,
-            Err(_) => Sent::Lost("it did not answer in time".into()),
+            Err(_) => Sent::TooSlow,
         };
         match sent {
             Sent::Done(answers) => {
@@ -107,6 +109,13 @@ impl Postgres {
                 tracing::warn!(why, "the answer to a commit was lost; it is looked up");
                 self.discard(connection);
                 self.look_up(Lane { id: lane.id, seq }, changes).await
+            }
+            Sent::TooSlow => {
+                self.discard(connection);
+                self.look_up(Lane { id: lane.id, seq }, changes).await.map_err(|error| match error {
+                    CommitError::Conflict => CommitError::Store(too_slow(self.timeout())),
+                    error => error,
+                })
             }
         }
     }

@@ -128,8 +128,12 @@ pub(crate) async fn within<T>(
 ) -> Result<T, StoreError> {
     match tokio::time::timeout(limit, question).await {
         Ok(answer) => answer.map_err(|error| unavailable(&error)),
-        Err(_) => Err(StoreError::Unavailable(format!("PostgreSQL did not answer within {} ms", limit.as_millis()))),
+        Err(_) => Err(too_slow(limit)),
     }
+}
+
+pub(crate) fn too_slow(limit: Duration) -> StoreError {
+    StoreError::Unavailable(format!("PostgreSQL did not answer within {} ms", limit.as_millis()))
 }
 
 impl Manager for Connector {

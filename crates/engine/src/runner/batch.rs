@@ -21,6 +21,8 @@ use crate::{Clock, CommitError, Committed, Engine, Mark, Seen, StoreError};
 
 /// Conflicts in a row before a batch is split.
 const CONFLICTS_BEFORE_SPLIT: u32 = 4;
+/// Conflicts make batches smaller, down to this.
+const BATCH_LEAST: usize = 64;
 /// Conflicts in a row before a single command is given up.
 const CONFLICTS_MAX: u32 = 32;
 
@@ -34,6 +36,10 @@ pub(super) struct Decider<E, C> {
     clock: C,
     stamp: Stamp,
     ids: Ids,
+    /// Commands to take at once: fewer while batches conflict with those of other servers, since a
+    /// larger one meets more of them and loses more.
+    batch_max: usize,
+    batch_most: usize,
 }
 
 /// A batch that was decided, and not yet committed.
@@ -47,8 +53,22 @@ struct Draft {
 }
 
 impl<E: Engine, C: Clock> Decider<E, C> {
-    pub(super) fn new(engine: Arc<E>, catalog: Arc<Catalog>, clock: C, floor: Stamp) -> Self {
-        Self { engine, catalog, clock, stamp: floor, ids: Ids::new() }
+    pub(super) fn new(engine: Arc<E>, catalog: Arc<Catalog>, clock: C, floor: Stamp, batch_max: usize) -> Self {
+        Self { engine, catalog, clock, stamp: floor, ids: Ids::new(), batch_max, batch_most: batch_max }
+    }
+
+    /// How many commands to take for the next batch.
+    pub(super) fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    /// Halves after a conflict, grows by an eighth after a success.
+    fn adapt(&mut self, commands: usize, conflicts: u32) {
+        self.batch_max = if conflicts > 0 {
+            (commands / 2).clamp(BATCH_LEAST.min(self.batch_most), self.batch_max)
+        } else {
+            (self.batch_max + self.batch_max / 8 + 1).min(self.batch_most)
+        };
     }
 
     /// Commits the tickets and hands them on to be answered, in order.
@@ -76,6 +96,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                     parts.push(part);
                 }
                 Some(Ok((draft, committed))) => {
+                    self.adapt(part.iter().map(|ticket| ticket.weight).sum(), conflicts);
                     let batch = draft.into_pending(part, committed, conflicts);
                     if let Err(mpsc::error::SendError(batch)) = pending.send(batch).await {
                         fail(batch.answers.into_iter().map(|(ticket, _)| ticket), &Failure::unanswered());

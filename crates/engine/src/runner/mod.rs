@@ -103,8 +103,8 @@ impl Runner {
         let (tickets, waiting) = mpsc::unbounded_channel();
         let gate = Arc::new(Gate::new(options.queue_commands_max));
         let (pending, settling) = mpsc::channel(options.batches_in_flight_max);
-        let decider = Decider::new(engine.clone(), catalog, clock, floor);
-        let deciding = tokio::spawn(drain(waiting, decider, options.batch_commands_max, pending, gate.clone()));
+        let decider = Decider::new(engine.clone(), catalog, clock, floor, options.batch_commands_max);
+        let deciding = tokio::spawn(drain(waiting, decider, pending, gate.clone()));
         let answering = tokio::spawn(answer(engine, settling, observer));
         let done = tokio::spawn(async move {
             // Both end by themselves when the last handle is gone; a panic in either is the
@@ -138,7 +138,6 @@ impl Runner {
 async fn drain<E: Engine, C: Clock>(
     mut waiting: mpsc::UnboundedReceiver<Ticket>,
     mut decider: Decider<E, C>,
-    commands_max: usize,
     pending: mpsc::Sender<Pending>,
     gate: Arc<Gate>,
 ) {
@@ -152,7 +151,7 @@ async fn drain<E: Engine, C: Clock>(
         }
         let mut weight: usize = tickets.iter().map(|ticket| ticket.weight).sum();
         while let Ok(ticket) = waiting.try_recv() {
-            if weight + ticket.weight > commands_max {
+            if weight + ticket.weight > decider.batch_max() {
                 held = Some(ticket);
                 break;
             }

@@ -120,3 +120,23 @@ async fn a_job_begins_also_after_a_conflict() {
     let ids: Vec<String> = ids.collect();
     assert_eq!(ids, [job.job], "one job, and it is the one that was answered");
 }
+
+#[tokio::test]
+async fn batches_are_smaller_after_a_conflict_and_grow_again() {
+    let engine = Arc::new(Gated::default());
+    let bench = Bench::start(&engine).await;
+    engine.commits.close();
+    let first = bench.send(like("first"));
+    engine.commits.has_seen(1).await;
+    let calls = bench.queue((0..400).map(|n| like(&format!("s{n}")))).await;
+    *engine.meddler.lock().unwrap() = Some(Box::new(|memory| elsewhere(memory, like("first"))));
+    engine.commits.open();
+    first.await.unwrap().unwrap();
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    let sizes: Vec<usize> = bench.told()[1..].iter().map(|settled| settled.commands).collect();
+    assert_eq!(sizes.iter().sum::<usize>(), 400);
+    assert!(sizes[0] < 100, "small after the conflict: {sizes:?}");
+    assert!(sizes[1] > sizes[0] && sizes[2] > sizes[1], "and growing again: {sizes:?}");
+}

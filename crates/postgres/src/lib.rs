@@ -10,6 +10,7 @@
 //! | `totals.rs`, `materialize.rs`, `spread.rs` | totals: of objects, of subjects, hot ones |
 //! | `scan.rs`, `audit.rs` | pages, and the recount |
 //! | `follow.rs` | what servers tell each other |
+//! | `facts.rs` | what an operator wants to know |
 //! | `cells.rs`, `edges.rs`, `time.rs` | rows as columns |
 
 mod audit;
@@ -18,6 +19,7 @@ mod commit;
 mod connection;
 mod edges;
 mod error;
+mod facts;
 mod fence;
 mod follow;
 mod load;
@@ -46,6 +48,7 @@ use tally_engine::{
 use tokio_postgres::types::ToSql;
 
 use connection::{Connector, Pool, Pooled, no_connection, within};
+pub use facts::{Facts, SchemaFacts};
 use follow::Follower;
 pub use options::Options;
 use spread::Spread;

@@ -10,6 +10,8 @@ use crate::error::unavailable;
 
 /// Every migration in its order; a released one is never changed.
 const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_tables.sql")];
+/// The last of them.
+pub(crate) const NEWEST: i32 = MIGRATIONS.len() as i32;
 
 /// The oldest PostgreSQL that has what is used here.
 const OLDEST: i32 = 130_000;
@@ -55,7 +57,7 @@ impl Postgres {
         Ok(Stamp(newest.unsigned_abs()))
     }
 
-    async fn check_server(&self, connection: &Connection) -> Result<(), StoreError> {
+    pub(crate) async fn check_server(&self, connection: &Connection) -> Result<(), StoreError> {
         let sql = "SELECT current_setting('server_version_num')::int4, current_setting('server_version'),
                           pg_is_in_recovery(), current_setting('transaction_read_only')::bool,
                           current_setting('server_encoding')";

@@ -43,6 +43,10 @@ struct StoreGauges {
     log_bytes: Gauge,
     disk_bytes: Gauge,
     sync_seconds: Gauge<f64, AtomicU64>,
+    carries_jobs: Gauge,
+    connections: Gauge,
+    connections_in_use: Gauge,
+    spread_totals: Gauge,
 }
 
 impl Default for Metrics {
@@ -90,6 +94,18 @@ impl Default for Metrics {
             Unit::Seconds,
             store.sync_seconds.clone(),
         );
+        registry.register("carries_jobs", "Whether this server carries the store's jobs", store.carries_jobs.clone());
+        registry.register("store_connections", "Open connections to the database", store.connections.clone());
+        registry.register(
+            "store_connections_in_use",
+            "Connections to the database that are at work",
+            store.connections_in_use.clone(),
+        );
+        registry.register(
+            "store_spread_totals",
+            "Hot totals that this server knows to be spread over several rows",
+            store.spread_totals.clone(),
+        );
         Self { registry, ..metrics }
     }
 }
@@ -115,6 +131,13 @@ impl Metrics {
         let store = &self.store;
         store.waiting.set(tally.waiting() as i64);
         store.subscriptions.set(tally.hub().subscriptions() as i64);
+        store.carries_jobs.set(i64::from(tally.carries_jobs()));
+        if let Some(postgres) = tally.engine().postgres() {
+            let (in_use, open) = postgres.connections();
+            store.connections.set(open as i64);
+            store.connections_in_use.set(in_use as i64);
+            store.spread_totals.set(postgres.spread_totals() as i64);
+        }
         if let Some(embedded) = tally.engine().embedded() {
             let stats = embedded.store().stats();
             store.overlay_rows.set(stats.overlay_rows as i64);

@@ -2,6 +2,7 @@
 //! What a stop interrupts is taken up at the next start.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tally_core::command::{Call, Command};
@@ -21,40 +22,52 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// Jobs looked at in one go.
 const JOBS_AT_ONCE: usize = 64;
 
-/// Works until it is stopped.
-pub(crate) async fn run(
-    engine: Arc<AnyEngine>,
-    runner: Runner,
-    announced: Arc<Notify>,
-    mut stopped: watch::Receiver<bool>,
-) {
-    loop {
-        let round = async {
-            let next_look = match work(&engine, &runner).await {
-                Ok(true) => LOOK_EVERY,
-                Ok(false) => TAKE_OVER_EVERY,
-                Err(error) => {
-                    tracing::warn!(%error, "a job could not go on; it is tried again");
-                    RETRY_EVERY
+/// Carries jobs, if this server is the one that does.
+pub(crate) struct Carrier {
+    pub(crate) engine: Arc<AnyEngine>,
+    pub(crate) runner: Runner,
+    /// Whether it is.
+    pub(crate) carries: Arc<AtomicBool>,
+}
+
+impl Carrier {
+    /// Works until it is stopped.
+    pub(crate) async fn run(self, announced: Arc<Notify>, mut stopped: watch::Receiver<bool>) {
+        loop {
+            let round = async {
+                let next_look = match self.work().await {
+                    Ok(true) => LOOK_EVERY,
+                    Ok(false) => TAKE_OVER_EVERY,
+                    Err(error) => {
+                        self.carries.store(false, Ordering::Relaxed);
+                        tracing::warn!(%error, "a job could not go on; it is tried again");
+                        RETRY_EVERY
+                    }
+                };
+                tokio::select! {
+                    () = announced.notified() => {}
+                    () = tokio::time::sleep(next_look) => {}
                 }
             };
             tokio::select! {
-                () = announced.notified() => {}
-                () = tokio::time::sleep(next_look) => {}
+                () = round => {}
+                _ = stopped.wait_for(|stopped| *stopped) => return,
             }
-        };
-        tokio::select! {
-            () = round => {}
-            _ = stopped.wait_for(|stopped| *stopped) => return,
         }
+    }
+
+    /// Does what there is to do, unless another server does; that one hears of new work too.
+    async fn work(&self) -> Result<bool, Error> {
+        let carries = self.engine.lease(Lease::Jobs).await?;
+        self.carries.store(carries, Ordering::Relaxed);
+        if carries {
+            work(&self.engine, &self.runner).await?;
+        }
+        Ok(carries)
     }
 }
 
-/// Does what there is to do, unless another server does; that one hears of new work too.
-async fn work(engine: &AnyEngine, runner: &Runner) -> Result<bool, Error> {
-    if !engine.lease(Lease::Jobs).await? {
-        return Ok(false);
-    }
+async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
     loop {
         let page = engine.scan(&Range::OpenJobs, JOBS_AT_ONCE).await?;
         for (key, row) in &page.items {
@@ -69,8 +82,7 @@ async fn work(engine: &AnyEngine, runner: &Runner) -> Result<bool, Error> {
             break;
         }
     }
-    expire(engine, runner).await?;
-    Ok(true)
+    expire(engine, runner).await
 }
 
 /// Does a whole job, step by step.

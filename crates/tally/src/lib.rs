@@ -25,6 +25,7 @@ mod query;
 mod verify;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tally_core::command::{Call, Command, Decided, EdgeReply, Reply};
 use tally_core::{Auth, Catalog, Name, ObjectId, SubjectId, Timestamp};
@@ -70,6 +71,7 @@ struct Inner {
     new_job: Arc<Notify>,
     new_keys: Arc<Notify>,
     verifying: Mutex<()>,
+    carries_jobs: Arc<AtomicBool>,
     /// The runner goes first when closing, so that what it accepted is answered.
     runner: std::sync::RwLock<Option<Runner>>,
     stop: watch::Sender<bool>,
@@ -113,6 +115,7 @@ impl Tally {
                 new_job: Arc::new(Notify::new()),
                 new_keys: Arc::new(Notify::new()),
                 verifying: Mutex::new(()),
+                carries_jobs: Arc::default(),
                 runner: std::sync::RwLock::new(Some(runner.clone())),
                 stop,
                 tasks: Mutex::new(vec![running]),
@@ -129,7 +132,8 @@ impl Tally {
             };
             tasks.push(tokio::spawn(follower.run(stopped.clone())));
         }
-        tasks.push(tokio::spawn(jobs::run(engine, runner, tally.inner.new_job.clone(), stopped)));
+        let carrier = jobs::Carrier { engine, runner, carries: tally.inner.carries_jobs.clone() };
+        tasks.push(tokio::spawn(carrier.run(tally.inner.new_job.clone(), stopped)));
         drop(tasks);
         Ok(tally)
     }
@@ -223,6 +227,11 @@ impl Tally {
     /// Commands that wait for the runner.
     pub fn waiting(&self) -> usize {
         self.runner().map_or(0, |runner| runner.waiting())
+    }
+
+    /// Whether this server carries the store's jobs; of several, one does.
+    pub fn carries_jobs(&self) -> bool {
+        self.inner.carries_jobs.load(Ordering::Relaxed)
     }
 
     /// Whether the store answers and takes writes.

@@ -12,7 +12,8 @@ pub(super) const AFTER_HELP: &str = "\
 Examples:
   tally backup before-release                                    by the server, below its backup.folder
   tally backup /mnt/copies/monday --store embedded:./tally-data  straight from a folder
-A backup is itself a store; `tally restore` checks it and puts it in place.";
+A backup is itself a store; `tally restore` checks it and puts it in place. A store in PostgreSQL is
+backed up with PostgreSQL's own tools, such as pg_dump.";
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {

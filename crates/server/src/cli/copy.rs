@@ -12,9 +12,10 @@ use super::output::{Json, table};
 use super::progress;
 
 pub(super) const AFTER_HELP: &str = "\
-Example:
-  tally copy --from embedded:./tally-data --to embedded:/mnt/new/tally-data
-  tally serve --store embedded:/mnt/new/tally-data
+Examples:
+  tally copy --from embedded:./tally-data --to postgres://tally@db/app
+  tally serve --store postgres://tally@db/app
+  tally copy --from postgres://tally@db/app --to embedded:/mnt/new/tally-data
 
 Stop the servers of both stores first. Edges, objects, suspended subjects, idempotency keys, jobs
 and API keys are copied; counts are counted anew. A copy that was stopped goes on where it was with

@@ -13,7 +13,8 @@ pub(super) const AFTER_HELP: &str = "\
 Examples:
   tally verify                                  report, exit code 3 when something does not add up
   tally verify --repair --json                  mend it, and print the report as JSON
-  tally verify --store embedded:./tally-data    without a server";
+  tally verify --store embedded:./tally-data    without a server
+  tally verify --store postgres://tally@db/app  the same, beside the servers of a database";
 
 /// The exit code for drift that is still there.
 const DRIFT: u8 = 3;

@@ -120,7 +120,7 @@ pub const SETTINGS: &[Setting] = &[
         Kind::Store,
         "embedded:./tally-data",
         Flag("--store"),
-        "Where the data lives: \"embedded:PATH\" is a folder on this machine.",
+        "Where the data lives: \"embedded:PATH\" is a folder on this machine, for one server;\n\"postgres://user:password@host/database\" is a PostgreSQL, which several servers may share.",
     ),
     row(
         "sync",

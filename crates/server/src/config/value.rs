@@ -179,7 +179,10 @@ impl Kind {
     fn example(&self) -> String {
         match self {
             Kind::Address => "write an IP and a port, such as \"127.0.0.1:7700\"".into(),
-            Kind::Store => "write \"embedded:PATH\", such as \"embedded:./tally-data\"".into(),
+            Kind::Store => {
+                "write \"embedded:PATH\", such as \"embedded:./tally-data\", or \"postgres://user@host/database\""
+                    .into()
+            }
             Kind::Sync => "write \"always\", or up to ten seconds such as \"100ms\"".into(),
             Kind::Text | Kind::Secret => "write a string, or leave it out".into(),
             Kind::Texts => "write \"one\", or [\"one\", \"another\"]".into(),

@@ -10,14 +10,19 @@ use tally::core::{Name, ObjectId, SubjectId};
 
 use crate::world::{KEY, Ran, Served, World, until};
 
-const RELATIONS: &str = "[relations.reaction]\nread = \"public\"\none_of = [\"wow\", \"love\"]\n";
+pub(crate) const RELATIONS: &str = "[relations.reaction]\nread = \"public\"\none_of = [\"wow\", \"love\"]\n";
 
 fn copy(world: &World, from: &str, to: &str) -> Ran {
     world.run(&["copy", "--from", &world.url(from), "--to", &world.url(to), "--json"])
 }
 
 /// Asks the server over HTTP; gives whether the answer was remembered, and the answer.
-fn ask(server: &Served, method: Method, path: &str, with: impl Fn(RequestBuilder) -> RequestBuilder) -> (bool, Value) {
+pub(crate) fn ask(
+    server: &Served,
+    method: Method,
+    path: &str,
+    with: impl Fn(RequestBuilder) -> RequestBuilder,
+) -> (bool, Value) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let client = Client::builder().no_proxy().build().unwrap();
@@ -29,7 +34,7 @@ fn ask(server: &Served, method: Method, path: &str, with: impl Fn(RequestBuilder
 }
 
 /// Everything that a caller can see.
-fn answers(world: &World, server: &Served) -> Vec<Value> {
+pub(crate) fn answers(world: &World, server: &Served) -> Vec<Value> {
     let mut seen = Vec::new();
     for args in [
         &["count", "like", "post:1", "--viewer", "alice"][..],
@@ -118,7 +123,7 @@ fn a_copy_says_what_it_did_and_refuses_what_it_could_ruin() {
 }
 
 /// Likes in a folder, by the hundred.
-fn seed_many(world: &World, name: &str, likes: usize) {
+pub(crate) fn seed_many(world: &World, name: &str, likes: usize) {
     world.with_store(name, async |tally| {
         for batch in (0..likes).collect::<Vec<_>>().chunks(500) {
             let like = |n: &usize| Command::Relate {

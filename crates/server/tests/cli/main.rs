@@ -5,9 +5,11 @@
 mod backup;
 mod config;
 mod copy;
+mod copy_database;
 mod data;
 mod doctor;
 mod keys;
+mod postgres;
 mod start;
 mod verify;
 mod world;

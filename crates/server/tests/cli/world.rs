@@ -118,9 +118,18 @@ impl World {
 
     /// Starts a server on the folder `data`, and waits until it listens.
     pub(crate) fn serve_with(&self, args: &[&str], key: Option<&str>) -> Served {
+        self.served(&self.url("data"), args, key)
+    }
+
+    /// Starts a server on another store with the usual key.
+    pub(crate) fn serve_on(&self, store: &str) -> Served {
+        self.served(store, &[], Some(KEY))
+    }
+
+    fn served(&self, store: &str, args: &[&str], key: Option<&str>) -> Served {
         let (out, log) = (self.path("serve.out"), self.path("serve.log"));
         let mut command = self.tally();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--store", &self.url("data")]).args(args);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--store", store]).args(args);
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&log).unwrap());
         if let Some(key) = key {
             command.env("TALLY_ADMIN_KEY", key);

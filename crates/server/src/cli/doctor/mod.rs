@@ -1,5 +1,6 @@
 //! `tally doctor`: looks, says what it found, and what to do about it.
 
+mod postgres;
 mod server;
 mod store;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use tally::Opening;
 
 use super::failure::Failure;
 use super::output::{Json, say, table};
@@ -17,6 +19,7 @@ pub(super) const AFTER_HELP: &str = "\
 Examples:
   tally doctor                                       the settings and the store that `tally serve` would use here
   tally doctor --store embedded:/var/lib/tally --full    this folder, and read every row of it
+  tally doctor --store postgres://tally@db/app       this database, and who is on it
   tally doctor --url https://tally.example.com       a running server
 
 Exit code 1 when something fails; warnings alone are 0.";
@@ -24,10 +27,10 @@ Exit code 1 when something fails; warnings alone are 0.";
 /// Flags of the doctor.
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
-    /// Look at this folder, embedded:PATH [default: the store of the settings]
+    /// Look at this store, embedded:PATH or postgres://… [default: the store of the settings]
     #[arg(long, value_name = "URL", conflicts_with = "url")]
     store: Option<String>,
-    /// Look at this server instead of a folder
+    /// Look at this server instead of a store
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// API key for the server [env: TALLY_KEY, else TALLY_ADMIN_KEY]
@@ -113,7 +116,12 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), Failure> {
                     (true, false) => store::Depth::Inside,
                     (true, true) => store::Depth::Everything,
                 };
-                store::examine(&url, args.config.clone(), depth, &mut report).await?;
+                match Opening::parse(&url) {
+                    Ok(Opening::Postgres(options)) => {
+                        postgres::examine(&url, *options, args.config.clone(), depth, &mut report).await?;
+                    }
+                    _ => store::examine(&url, args.config.clone(), depth, &mut report).await?,
+                }
             }
         }
     }

@@ -206,7 +206,7 @@ async fn checksums(tally: &Tally, report: &mut Report) {
     }
 }
 
-async fn recount(local: &Local, report: &mut Report) {
+pub(super) async fn recount(local: &Local, report: &mut Report) {
     let bar = progress::rows("recounting");
     let shown = bar.clone();
     let verified = local.verify(false, move |rows| shown.set_position(rows)).await;

@@ -1,4 +1,4 @@
-//! A store's folder, opened by this process.
+//! A store, opened by this process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::json;
 use tally::core::command::{Auth, Call, Command};
 use tally::core::{Answer, Query};
-use tally::{Tally, VerifyReport};
+use tally::postgres::Postgres;
+use tally::{Opening, Tally, VerifyReport, redacted};
 
 use super::{Ask, BackupMade, KeyMade};
 use crate::auth::keys::NewKey;
@@ -14,24 +15,32 @@ use crate::cli::failure::Failure;
 use crate::cli::folder;
 use crate::cli::output::Json;
 use crate::config::{self, ServeArgs};
+use crate::http::handlers::admin::BACKED_UP_OTHERWISE;
 use crate::serve;
 
-/// An open store. Whoever may open the folder may do everything, so there is no key.
+/// An open store. Whoever may open it may do everything, so there is no key.
 pub(in crate::cli) struct Local {
     tally: Tally,
 }
 
 impl Local {
-    /// Opens the folder with the settings that the server would have, so that the same rules hold.
+    /// Opens the store with the settings that the server would have, so that the same rules hold. A folder
+    /// is for one process; a database may have servers on it.
     pub(in crate::cli) async fn open(url: &str, config: Option<PathBuf>) -> Result<Self, Failure> {
-        let path = folder::of_store(url)?;
-        folder::require_store(&path)?;
+        let folder = match Opening::parse(url).map_err(|error| Failure::usage(error.to_string()))? {
+            Opening::Postgres(options) => {
+                require_tables(url, *options).await?;
+                None
+            }
+            _ => Some(folder::of_store(url)?),
+        };
+        folder.as_deref().map_or(Ok(()), folder::require_store)?;
         let args = ServeArgs { config, store: Some(url.to_owned()), ..ServeArgs::default() };
         let settings = config::load(&args)?;
-        match Tally::open(&settings.store, serve::options(&settings)).await {
-            Ok(tally) => Ok(Self { tally }),
-            Err(_) if folder::is_in_use(&path) => Err(folder::in_use(&path)),
-            Err(error) => Err(error.into()),
+        match (Tally::open(&settings.store, serve::options(&settings)).await, folder) {
+            (Ok(tally), _) => Ok(Self { tally }),
+            (Err(_), Some(path)) if folder::is_in_use(&path) => Err(folder::in_use(&path)),
+            (Err(error), _) => Err(error.into()),
         }
     }
 
@@ -86,7 +95,7 @@ impl Local {
             engine.embedded().map(|engine| engine.store().backup(&target, |rows, _| progress(rows)))
         });
         let copied = copying.await.map_err(|error| Failure::new(format!("the backup stopped: {error}")))?;
-        let report = copied.ok_or_else(|| Failure::new("this store is backed up with its own tools"))??;
+        let report = copied.ok_or_else(|| Failure::new(BACKED_UP_OTHERWISE))??;
         Ok(BackupMade { path: to.to_owned(), rows: report.rows, bytes: report.bytes })
     }
 
@@ -104,4 +113,19 @@ impl Local {
         let answer: Answer = self.tally.query(query, &auth).await?;
         Json::of(&answer)
     }
+}
+
+/// Refuses a database without Tally's tables: a command with a mistyped URL must not make them.
+async fn require_tables(url: &str, options: tally::postgres::Options) -> Result<(), Failure> {
+    let schema = options.schema.clone();
+    let engine = Postgres::new(options)?;
+    let facts = engine.facts().await;
+    engine.close().await;
+    if facts?.schema.is_some_and(|found| found.version.is_some()) {
+        return Ok(());
+    }
+    let shown = redacted(url);
+    Err(Failure::new(format!(
+        "there is no store in the schema {schema} of {shown}: check the URL, or make one with: tally serve --store URL"
+    )))
 }

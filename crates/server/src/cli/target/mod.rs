@@ -1,4 +1,4 @@
-//! Where a command does its work: on a running server, or straight on a folder.
+//! Where a command does its work: on a running server, or straight on a store.
 
 mod ask;
 mod local;
@@ -29,7 +29,7 @@ pub(super) struct TargetArgs {
     /// [env: TALLY_KEY, else TALLY_ADMIN_KEY]
     #[arg(long, value_name = "KEY", conflicts_with = "store")]
     pub(super) key: Option<String>,
-    /// Work on this folder without a server, embedded:PATH; only by this flag, never by TALLY_STORE
+    /// Work straight on this store, embedded:PATH or postgres://…; only by this flag, never by TALLY_STORE
     #[arg(long, value_name = "URL")]
     pub(super) store: Option<String>,
     /// Settings file with the relations, for --store [env: TALLY_CONFIG] [default: tally.toml, if it is there]

@@ -22,6 +22,10 @@ use crate::http::problem::Problem;
 use crate::http::reply;
 use crate::http::request::{Caller, Json, Segments};
 
+/// What to say where there is no folder to copy.
+pub const BACKED_UP_OTHERWISE: &str =
+    "PostgreSQL is backed up with its own tools, such as pg_dump; to move a store into a folder: tally copy";
+
 /// How to verify.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -121,7 +125,7 @@ pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<Bac
             Ok(reply::json(StatusCode::OK, &BackupAnswer { path, rows: report.rows, bytes: report.bytes }))
         }
         Ok(Some(Err(error))) => Err(Problem::new("conflict", error.to_string())),
-        Ok(None) => Err(Problem::new("conflict", "this store is backed up with its own tools")),
+        Ok(None) => Err(Problem::new("conflict", BACKED_UP_OTHERWISE)),
         Err(error) => {
             tracing::error!(%error, "a backup stopped");
             Err(Problem::internal())

@@ -1,0 +1,107 @@
+//! `tally copy` between a folder and PostgreSQL: there and back with the same answers, and on after a kill.
+
+use std::process::{Child, Stdio};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tally_testing::Postgres;
+
+use crate::copy::{RELATIONS, answers, ask, seed_many};
+use crate::postgres::sql;
+use crate::world::{Ran, Served, World, until};
+
+fn copy(world: &World, from: &str, to: &str) -> Ran {
+    world.run(&["copy", "--from", from, "--to", to, "--json"])
+}
+
+/// Everything that a caller can see, but how many totals a store keeps: that is its own affair.
+fn seen(world: &World, server: &Served) -> Vec<Value> {
+    let mut answers = answers(world, server);
+    for fields in answers.iter_mut().filter_map(Value::as_object_mut) {
+        fields.remove("totals");
+    }
+    answers
+}
+
+#[test]
+fn a_store_moves_into_a_database_and_back() {
+    let world = World::new();
+    world.write("tally.toml", RELATIONS);
+    let database = format!("{}?sslmode=disable&schema=moved_{}", Postgres::shared().unwrap(), std::process::id());
+    let server = world.serve();
+    for who in ["alice", "bob", "mallory"] {
+        assert_eq!(server.run(&world, &["like", "post:1", who]).code, 0);
+        assert_eq!(server.run(&world, &["relate", "reaction", "post:1", who, "--kind", "wow"]).code, 0);
+    }
+    let meta = ["relate", "bookmark", "post:2", "alice", "--meta", "{\"memo\":\"나중에\",\"n\":1.0}"];
+    assert_eq!(server.run(&world, &meta).code, 0);
+    let object = json!({"status": "published", "attributes": {"owner": "alice"}});
+    ask(&server, Method::PUT, "/v1/objects/post:1", |request| request.json(&object));
+    let toggle = |server: &Served| {
+        ask(server, Method::POST, "/v1/relations/like/post:3/alice/toggle", |request| {
+            request.header("Idempotency-Key", "once")
+        })
+    };
+    let (_, toggled) = toggle(&server);
+    let made = server.run(&world, &["key", "create", "--role", "read", "--name", "dashboard", "--json"]).json();
+    let (_, job) = ask(&server, Method::POST, "/v1/subjects/mallory/suspend", |request| request);
+    let job = format!("/v1/jobs/{}", job["job"].as_str().unwrap());
+    until("mallory is hidden", || {
+        (ask(&server, Method::GET, &job, |request| request).1["state"] == "done").then_some(())
+    });
+    let before = seen(&world, &server);
+    server.stop();
+
+    let same = |store: &str| {
+        let server = world.serve_on(store);
+        assert_eq!(seen(&world, &server), before, "{store}");
+        assert_eq!(toggle(&server), (true, toggled.clone()), "the copy remembers what was answered");
+        assert_eq!(server.run_as(&world, made["key"].as_str().unwrap(), &["count", "like", "post:1"]).code, 0);
+        server.stop();
+    };
+    assert_eq!(copy(&world, &world.url("data"), &database).json()["rows"], 13);
+    same(&database);
+    let back = world.url("back");
+    assert_eq!(copy(&world, &database, &back).json()["rows"], 13);
+    same(&back);
+    assert_eq!(copy(&world, &database, &back).json()["resumed_rows"], 13, "it was whole already");
+}
+
+/// Ends with its value, so that a test that fails leaves nothing behind.
+struct Copying(Child);
+
+impl Drop for Copying {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_copy_into_a_database_that_was_killed_goes_on() {
+    const LIKES: usize = 12_000;
+    let world = World::new();
+    seed_many(&world, "data", LIKES);
+    let (shared, schema) = (Postgres::shared().unwrap(), format!("killed_{}", std::process::id()));
+    let (from, to) = (world.url("data"), format!("{shared}?sslmode=disable&schema={schema}"));
+    let mut command = world.tally();
+    command.args(["copy", "--from", &from, "--to", &to]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut copying = Copying(command.spawn().unwrap());
+    // Some pages are there then, and most are not.
+    until("it writes", || {
+        let has_rows = sql(shared, &format!("SELECT 1 FROM {schema}.edge LIMIT 1")).is_some();
+        (has_rows || copying.0.try_wait().unwrap().is_some()).then_some(())
+    });
+    // SIGKILL, wherever it is.
+    copying.0.kill().unwrap();
+    assert!(!copying.0.wait().unwrap().success(), "it ended before it could be killed");
+    let refused = world.run(&["count", "like", "post:1", "--store", &to]);
+    refused.fails(1, "this store is a half-made copy; finish it with: tally copy --from embedded:");
+    let copied = copy(&world, &from, &to).json();
+    assert_eq!(copied["edges"], LIKES);
+    assert!(copied["resumed_rows"].as_u64().unwrap() > 0, "{copied}");
+    let verified = world.run(&["verify", "--store", &to, "--json"]).json();
+    assert_eq!((&verified["edges"], &verified["drifted"]), (&json!(LIKES), &json!(0)));
+    let count = |store: &str| world.run(&["count", "like", "post:1", "--store", store, "--json"]).json();
+    assert_eq!(count(&to), count(&from));
+}

@@ -1,0 +1,10 @@
+//! What is promised of this store beyond the suite, each on a real PostgreSQL.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
+mod ledger;
+mod locks;
+mod lost;
+mod network;
+mod outages;
+mod support;

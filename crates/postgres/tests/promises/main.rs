@@ -2,9 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
 
+mod access;
+mod disk;
 mod ledger;
 mod locks;
 mod lost;
 mod network;
 mod outages;
+mod plans;
+mod spread;
 mod support;
+mod tables;

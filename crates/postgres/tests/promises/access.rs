@@ -1,0 +1,159 @@
+//! What a database or a role lacks is said when Tally starts, with what to do.
+
+use tally_core::rows::{ListKey, Side};
+use tally_engine::{Engine, Failure, Range, StoreError};
+use tokio::task::JoinSet;
+
+use crate::support::{Outsider, Store, engine, relate, shared, unique};
+
+/// Why a store cannot be used until somebody does something.
+async fn broken(url: &str) -> String {
+    match engine(url).prepare().await {
+        Err(StoreError::Broken(why)) => why,
+        other => panic!("{other:?} is not a store that needs attention"),
+    }
+}
+
+/// The same place for another role.
+fn as_role(url: &str, role: &str) -> String {
+    url.replace("postgres://postgres@", &format!("postgres://{role}@"))
+}
+
+#[tokio::test]
+async fn a_wrong_password_an_unknown_database_and_an_unknown_role_need_attention() {
+    let url = shared("");
+    let why = broken(&as_role(&url, "secret:wrong")).await;
+    assert!(why.contains("password authentication failed"), "{why}");
+    let why = broken(&url.replace("/postgres?", "/nowhere?")).await;
+    assert!(why.contains("\"nowhere\" does not exist"), "{why}");
+    let why = broken(&as_role(&url, "nobody_at_all")).await;
+    assert!(why.contains("nobody_at_all"), "{why}");
+    assert!(!why.contains("wrong"), "no secret is told");
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_left_alone() {
+    let url = shared("");
+    engine(&url).prepare().await.unwrap();
+    let outside = Outsider::of(&url).await;
+    outside.run("INSERT INTO migration (version) VALUES (99)").await;
+    let why = broken(&url).await;
+    assert!(why.contains("version 99") && why.contains("newer release of Tally"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_servers_that_start_at_once_make_the_tables_once() {
+    let url = shared("");
+    let outside = Outsider::of(&url).await;
+    let role = unique();
+    // Whatever the database's default is: a lock is waited for, and then what was done is seen.
+    outside
+        .run(&format!(
+            "CREATE ROLE {role} SUPERUSER LOGIN; ALTER ROLE {role} SET default_transaction_isolation = 'serializable'"
+        ))
+        .await;
+    let url = as_role(&url, &role);
+    let mut starting = JoinSet::new();
+    for _ in 0..8 {
+        let engine = engine(&url);
+        starting.spawn(async move { engine.prepare().await });
+    }
+    for started in starting.join_all().await {
+        started.unwrap();
+    }
+    assert_eq!(outside.number("SELECT count(*) FROM migration").await, 1);
+    let store = Store::open(&url).await;
+    assert_eq!(store.like("post:1", "alice").await.unwrap().count, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_holds_whatever_isolation_the_database_prefers() {
+    let url = shared("");
+    let outside = Outsider::of(&url).await;
+    let role = unique();
+    outside
+        .run(&format!(
+            "CREATE ROLE {role} SUPERUSER LOGIN; ALTER ROLE {role} SET default_transaction_isolation = 'repeatable read'"
+        ))
+        .await;
+    let url = as_role(&url, &role);
+    let stores = [Store::open(&url).await, Store::open(&url).await, Store::open(&url).await];
+    let mut tasks = JoinSet::new();
+    for n in 0..30 {
+        let runner = stores[n % 3].runner.clone();
+        tasks.spawn(async move {
+            let call = tally_core::command::Call::system(relate("shelf", &format!("post:{n}"), "alice"));
+            match runner.apply(call).await {
+                Ok(decided) => usize::from(decided.reply.is_ok()),
+                Err(Failure::Overloaded) => 0,
+                Err(failure) => panic!("{failure}"),
+            }
+        });
+    }
+    assert_eq!(tasks.join_all().await.into_iter().sum::<usize>(), 3);
+    assert_eq!(stores[0].assert_sound().await, 3);
+}
+
+#[tokio::test]
+async fn a_role_that_may_only_read_and_write_rows_is_enough_once_the_tables_are_there() {
+    let url = shared("");
+    let (role, schema) = (unique(), engine(&url).options().schema.clone());
+    let outside = Outsider::of(&url).await;
+    outside.run(&format!("CREATE ROLE {role} LOGIN")).await;
+    let plain = as_role(&url, &role);
+    let why = broken(&plain).await;
+    assert!(why.contains("permission denied") && why.contains("guide on roles"), "{why}");
+
+    engine(&url).prepare().await.unwrap();
+    let why = broken(&plain).await;
+    assert!(why.contains("permission denied"), "{why}");
+    outside
+        .run(&format!(
+            "GRANT USAGE ON SCHEMA {schema} TO {role};
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}"
+        ))
+        .await;
+    let store = Store::open(&plain).await;
+    assert_eq!(store.like("post:1", "alice").await.unwrap().count, 1);
+    assert!(store.apply(crate::support::unrelate("like", "post:1", "alice")).await.is_ok());
+    assert!(store.apply(relate("shelf", "post:1", "alice")).await.is_ok());
+    store.engine.ping().await.unwrap();
+    assert_eq!(store.assert_sound().await, 1);
+
+    outside.run(&format!("REVOKE INSERT ON edge FROM {role}")).await;
+    match store.like("post:1", "bob").await {
+        Err(Failure::Store(StoreError::Broken(why))) => assert!(why.contains("permission denied"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    let list = ListKey { side: Side::Subject, id: "alice".into(), relation: None, hidden: false };
+    assert_eq!(store.engine.scan(&Range::List { list, after: None }, 10).await.unwrap().items.len(), 1);
+    outside.run(&format!("GRANT INSERT ON edge TO {role}")).await;
+    assert!(store.like("post:1", "bob").await.unwrap().changed);
+}
+
+#[tokio::test]
+async fn a_database_that_takes_no_writes_is_named() {
+    let url = shared("&pool=2");
+    let role = unique();
+    let outside = Outsider::of(&url).await;
+    outside.run(&format!("CREATE ROLE {role} SUPERUSER LOGIN")).await;
+    let url = as_role(&url, &role);
+    let store = Store::open(&url).await;
+    store.like("post:1", "alice").await.unwrap();
+    store.engine.ping().await.unwrap();
+    outside.run(&format!("ALTER ROLE {role} SET default_transaction_read_only = on")).await;
+    let why = broken(&url).await;
+    assert!(why.contains("default_transaction_read_only"), "{why}");
+    // A server that was up already notices on its next connection.
+    outside
+        .run(&format!("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '{role}'"))
+        .await;
+    let error = crate::support::until("the old connections are gone", async || {
+        store.engine.ping().await.err().filter(|error| error.to_string().contains("takes no writes"))
+    })
+    .await;
+    assert!(error.is_transient());
+    let why = crate::support::unavailable(store.like("post:1", "bob").await);
+    assert!(why.contains("read-only"), "{why}");
+    assert_eq!(store.count("post:1").await.unwrap(), 1, "reads go on");
+}

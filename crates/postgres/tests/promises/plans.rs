@@ -1,0 +1,139 @@
+//! Plans that were made on empty tables stay good on full ones: no statement reads more than it needs.
+
+use std::collections::BTreeMap;
+
+use tally_core::command::Command;
+use tally_core::meta::Meta;
+use tally_core::rows::{EdgeKey, Key, ListKey, Side};
+use tally_core::time::Stamp;
+use tally_core::view::Wants;
+use tally_core::{Cursor, ObjectId, SubjectId, Timestamp};
+use tally_engine::{Engine, Place, Range};
+
+use crate::support::{Outsider, Store, name, relate, shared, total, unique, unrelate, until};
+
+const EDGES: i64 = 200_000;
+
+/// Half of them on one post, the rest one each; a tenth of all are one reader's bookmarks.
+const FILL: &str = "
+INSERT INTO edge (object, relation, subject, created_at, hidden)
+SELECT CASE WHEN n % 2 = 0 THEN 'post:hot' ELSE 'post:' || n END, 'like', 'fan-' || n,
+       timestamptz '2024-01-01' + n * interval '1 second', false
+FROM generate_series(1, $) AS n;
+INSERT INTO edge (object, relation, subject, created_at, hidden)
+SELECT 'page:' || n, CASE WHEN n % 2 = 0 THEN 'bookmark' ELSE 'favorite' END, 'reader',
+       timestamptz '2024-01-01' + n * interval '1 second', false
+FROM generate_series(1, $ / 10) AS n;
+INSERT INTO object_total (object, relation, kind, n)
+SELECT object, relation, '', count(*) FROM edge GROUP BY 1, 2 ON CONFLICT DO NOTHING;
+INSERT INTO subject_total (subject, relation, n)
+SELECT 'someone-' || n, 'shelf', 0 FROM generate_series(1, $ / 10) AS n;
+INSERT INTO object (object, attributes, created_at, updated_at)
+SELECT 'thing:' || n, '{}', now(), now() FROM generate_series(1, $ / 10) AS n;
+INSERT INTO replay (caller, key, fields, answer, expires_at)
+SELECT 'caller', 'key-' || n, '[]', '{}', timestamptz '2100-01-01' + n * interval '1 second'
+FROM generate_series(1, $ / 10) AS n;
+INSERT INTO job (id, work, before_us, edges, created_at, finished_at)
+SELECT 'job_' || lpad(to_hex(n), 16, '0'), '{}', 0, 0, now(), now() FROM generate_series(1, $ / 10) AS n";
+
+/// Every kind of call, once.
+async fn each_kind_of_call(store: &Store, round: usize) {
+    let who = format!("guest-{round}");
+    store.like("post:hot", &who).await.unwrap();
+    store.like("post:hot", &who).await.unwrap();
+    store.apply(relate("bookmark", "post:hot", &who)).await.unwrap();
+    store.apply(unrelate("like", "post:hot", &who)).await.unwrap();
+    store.apply(relate("shelf", &format!("post:{round}"), &who)).await.unwrap();
+    let object = ObjectId::new(&format!("new:{round}")).unwrap();
+    store.apply(Command::PutObject { object, status: None, attributes: Meta::default() }).await.unwrap();
+    store.apply(Command::Suspend { subject: SubjectId::new(&format!("{who}-bad")).unwrap() }).await.unwrap();
+
+    // A feed: twenty posts, with counts and whether the reader likes them.
+    let posts: Vec<ObjectId> = (0..20).map(|n| ObjectId::new(&format!("post:{}", n * 2 + 1)).unwrap()).collect();
+    let rows = posts.iter().cloned().map(|object| {
+        Key::Edge(EdgeKey { object, relation: name("like"), subject: SubjectId::new("reader").unwrap() })
+    });
+    let totals = posts.iter().map(|post| total(post.as_str())).collect();
+    store.engine.load(&Wants { rows: rows.collect(), totals }).await.unwrap();
+
+    let list = |side, id: &str, relation: Option<&str>, hidden| ListKey {
+        side,
+        id: id.into(),
+        relation: relation.map(name),
+        hidden,
+    };
+    for list in [
+        list(Side::Object, "post:hot", Some("like"), false),
+        list(Side::Object, "post:hot", None, false),
+        list(Side::Object, "post:hot", Some("like"), true),
+        list(Side::Subject, "reader", Some("bookmark"), false),
+        list(Side::Subject, "reader", None, false),
+        list(Side::Subject, "reader", None, true),
+    ] {
+        let relation = list.relation.clone().unwrap_or_else(|| name("bookmark"));
+        let relation = if list.side == Side::Object { name("like") } else { relation };
+        // From the top, and from far inside.
+        let deep = Stamp::at(Timestamp(1_704_067_200_000 + 8_000_000));
+        let after = Place { relation, cursor: Cursor { stamp: deep, other: "zzz".into() } };
+        for after in [None, Some(after)] {
+            let page = store.engine.scan(&Range::List { list: list.clone(), after }, 50).await.unwrap();
+            assert!(page.items.len() <= 50);
+            assert!(round == 0 || list.hidden || page.items.len() == 50, "a full page of {list:?}");
+        }
+    }
+    for range in [Range::OpenJobs, Range::ApiKeys, Range::Replays { before: Timestamp(1) }] {
+        store.engine.scan(&range, 50).await.unwrap();
+    }
+    let key = EdgeKey {
+        object: ObjectId::new("post:hot").unwrap(),
+        relation: name("like"),
+        subject: SubjectId::new("fan-100000").unwrap(),
+    };
+    let page = store.engine.scan(&Range::Rows { after: Some(Key::Edge(key)) }, 50).await.unwrap();
+    assert!(round == 0 || page.items.len() == 50);
+}
+
+/// By table: how often it was read as a whole. By index: how many entries were read.
+async fn read_so_far(outside: &Outsider, schema: &str) -> (BTreeMap<String, i64>, BTreeMap<String, i64>) {
+    let ask = async |sql: &str| -> BTreeMap<String, i64> {
+        let rows = outside.0.query(sql, &[&schema]).await.unwrap();
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    };
+    (
+        ask("SELECT relname::text, seq_scan FROM pg_stat_user_tables WHERE schemaname = $1").await,
+        ask("SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = $1").await,
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_made_on_empty_tables_read_only_what_they_need_of_full_ones() {
+    let application = unique();
+    let url = shared(&format!("&pool=2&application_name={application}"));
+    let store = Store::open(&url).await;
+    let schema = store.engine.options().schema.clone();
+    each_kind_of_call(&store, 0).await;
+    let filling = Outsider::of(&url).await;
+    filling.run(&FILL.replace('$', &EDGES.to_string())).await;
+    filling.run("SELECT pg_stat_force_next_flush()").await;
+    let outside = Outsider::of(&url).await;
+    let (scans_before, reads_before) = read_so_far(&outside, &schema).await;
+
+    const ROUNDS: usize = 10;
+    for round in 1..=ROUNDS {
+        each_kind_of_call(&store, round).await;
+    }
+    // A backend tells what it read when it goes, at the latest.
+    store.stop().await.close().await;
+    let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = '{application}'");
+    until("its connections are closed", async || (outside.number(&sql).await == 0).then_some(())).await;
+    let (scans, reads) = read_so_far(&outside, &schema).await;
+    // Those two are small, and read when a server starts.
+    for (table, scans) in scans.into_iter().filter(|(table, _)| table != "lane" && table != "migration") {
+        assert_eq!(scans, scans_before[&table], "{table} was read as a whole");
+    }
+    for (index, reads) in reads {
+        let each = (reads - reads_before[&index]) / i64::try_from(ROUNDS).unwrap();
+        // Twelve pages of fifty from the busiest index.
+        assert!(each < 1_000, "{each} entries of {index} were read in a round");
+    }
+}

@@ -1,10 +1,17 @@
 //! What a database or a role lacks is said when Tally starts, with what to do.
 
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+
+use tally_core::SubjectId;
+use tally_core::command::{Call, Command};
 use tally_core::rows::{ListKey, Side};
 use tally_engine::{Engine, Failure, Range, StoreError};
+use tally_testing::Postgres;
 use tokio::task::JoinSet;
 
-use crate::support::{Outsider, Store, engine, relate, shared, unique};
+use crate::support::{Outsider, Store, engine, relate, shared, unavailable, unique, until, with_schema};
 
 /// Why a store cannot be used until somebody does something.
 async fn broken(url: &str) -> String {
@@ -67,31 +74,73 @@ async fn eight_servers_that_start_at_once_make_the_tables_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_holds_whatever_isolation_the_database_prefers() {
-    let url = shared("");
-    let outside = Outsider::of(&url).await;
+async fn what_is_done_while_a_lock_is_waited_for_is_seen_whatever_isolation_the_database_prefers() {
     let role = unique();
+    let url = shared(&format!("&application_name={role}"));
+    let (outside, watching) = (Outsider::of(&url).await, Outsider::of(&url).await);
     outside
         .run(&format!(
             "CREATE ROLE {role} SUPERUSER LOGIN; ALTER ROLE {role} SET default_transaction_isolation = 'repeatable read'"
         ))
         .await;
     let url = as_role(&url, &role);
-    let stores = [Store::open(&url).await, Store::open(&url).await, Store::open(&url).await];
-    let mut tasks = JoinSet::new();
-    for n in 0..30 {
-        let runner = stores[n % 3].runner.clone();
-        tasks.spawn(async move {
-            let call = tally_core::command::Call::system(relate("shelf", &format!("post:{n}"), "alice"));
-            match runner.apply(call).await {
-                Ok(decided) => usize::from(decided.reply.is_ok()),
-                Err(Failure::Overloaded) => 0,
-                Err(failure) => panic!("{failure}"),
-            }
-        });
-    }
-    assert_eq!(tasks.join_all().await.into_iter().sum::<usize>(), 3);
-    assert_eq!(stores[0].assert_sound().await, 3);
+    let stores = [Store::open(&url).await, Store::open(&url).await];
+    let call = |store: &Store, command| {
+        let runner = store.runner.clone();
+        tokio::spawn(async move { runner.apply(Call::system(command)).await.unwrap().reply })
+    };
+    let suspend = |who| Command::Suspend { subject: SubjectId::new(who).unwrap() };
+    // Preparing a statement would wait for the lock too.
+    call(&stores[0], suspend("somebody")).await.unwrap().unwrap();
+    call(&stores[1], relate("like", "post:2", "alice")).await.unwrap().unwrap();
+    // A suspension that is almost through, and a like that was decided before it.
+    outside.run("BEGIN; LOCK TABLE job IN EXCLUSIVE MODE").await;
+    let suspending = call(&stores[0], suspend("mallory"));
+    watching.until_waiting(&role, 1).await;
+    let liking = call(&stores[1], relate("like", "post:1", "mallory"));
+    watching.until_waiting(&role, 2).await;
+    outside.run("ROLLBACK").await;
+    suspending.await.unwrap().unwrap();
+    assert_eq!(liking.await.unwrap().unwrap_err().code(), "forbidden");
+    assert_eq!(stores[0].assert_sound().await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_is_refused_at_the_start_and_named_later() {
+    let mut postgres = Postgres::start(Default::default()).unwrap();
+    let url = with_schema(&postgres.url(), "");
+    let store = Store::open(&url).await;
+    store.like("post:1", "alice").await.unwrap();
+    let outside = Outsider::of(&url).await;
+    let text = async |sql: &str| -> String { outside.0.query_one(sql, &[]).await.unwrap().get(0) };
+    let data = PathBuf::from(text("SELECT current_setting('data_directory')").await);
+    let programs = text("SELECT setting FROM pg_config() WHERE name = 'BINDIR'").await;
+    postgres.stop().unwrap();
+    // Its own files, started as a standby.
+    std::fs::write(data.join("standby.signal"), "").unwrap();
+    let owner = std::fs::metadata(&data).unwrap();
+    let mut standby = std::process::Command::new(PathBuf::from(programs).join("postgres"))
+        .args(["-c", &format!("port={}", postgres.port()), "-c", "listen_addresses=127.0.0.1"])
+        .args(["-c", "unix_socket_directories=", "-c", "max_connections=300", "-D"])
+        .arg(&data)
+        // What ends everything in the folder of the instance ends it too.
+        .current_dir(data.parent().unwrap())
+        .uid(owner.uid())
+        .gid(owner.gid())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let error = until("it is named", async || {
+        store.engine.ping().await.err().filter(|error| error.to_string().contains("read-only replica"))
+    })
+    .await;
+    assert!(error.is_transient());
+    let why = broken(&url).await;
+    assert!(why.contains("read-only replica; give the URL of the primary"), "{why}");
+    assert!(unavailable(store.like("post:1", "bob").await).contains("read-only replica"));
+    assert_eq!(store.count("post:1").await.unwrap(), 1, "reads go on");
+    standby.kill().unwrap();
+    standby.wait().unwrap();
 }
 
 #[tokio::test]
@@ -148,12 +197,12 @@ async fn a_database_that_takes_no_writes_is_named() {
     outside
         .run(&format!("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '{role}'"))
         .await;
-    let error = crate::support::until("the old connections are gone", async || {
+    let error = until("the old connections are gone", async || {
         store.engine.ping().await.err().filter(|error| error.to_string().contains("takes no writes"))
     })
     .await;
     assert!(error.is_transient());
-    let why = crate::support::unavailable(store.like("post:1", "bob").await);
+    let why = unavailable(store.like("post:1", "bob").await);
     assert!(why.contains("read-only"), "{why}");
     assert_eq!(store.count("post:1").await.unwrap(), 1, "reads go on");
 }

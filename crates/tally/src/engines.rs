@@ -120,11 +120,19 @@ impl AnyEngine {
 
 /// Passes a call on to whichever engine it is.
 macro_rules! each {
-    ($self:ident, $engine:ident => $call:expr $(, .$await:ident)?) => {
+    ($self:ident, $engine:ident => $call:expr) => {
         match $self {
-            Self::Embedded($engine) => $call$(.$await)?,
-            Self::Postgres($engine) => $call$(.$await)?,
-            Self::Memory($engine) => $call$(.$await)?,
+            Self::Embedded($engine) => $call,
+            Self::Postgres($engine) => $call,
+            Self::Memory($engine) => $call,
+        }
+    };
+    ($self:ident, $engine:ident => $call:expr, .await) => {
+        match $self {
+            Self::Embedded($engine) => $call.await,
+            // On the heap: a conversation with a database is large, and whoever awaits it would be too.
+            Self::Postgres($engine) => Box::pin($call).await,
+            Self::Memory($engine) => $call.await,
         }
     };
 }
@@ -218,8 +226,9 @@ mod tests {
         let Err(error) = Opening::parse("mysql://u:hush@h/db") else { panic!("there is no such store") };
         assert!(!error.to_string().contains("hush"), "{error}");
         for torn in ["postgres://app:?hush@db/tally", "postgres://app:#hush@db/tally", "postgres://app:x/?hush@db/t"] {
-            let Err(error) = Opening::parse(torn) else { panic!("{torn} is no URL") };
-            assert!(!error.to_string().contains("hush"), "{error}");
+            // Some of them can be understood all the same.
+            let said = Opening::parse(torn).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(!said.contains("hush"), "{said}");
         }
     }
 }

@@ -29,3 +29,26 @@ async fn another_server_finishes_the_job_of_one_that_died() {
     assert_eq!(other.client().count("like", "post:1").await, 1);
     assert_eq!(other.client().verified().await, 1);
 }
+
+#[tokio::test]
+async fn the_metrics_say_who_carries_jobs_and_how_many_connections_there_are() {
+    let servers: [Server; 2] = servers(&new_schema(), "").await;
+    let figure = async |server: &Server, name: &str| {
+        let text = server.client().get("/metrics").send().await.text();
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("tally_{name} ")).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).parse::<i64>().unwrap()
+    };
+    until("one of them carries jobs", async || {
+        let carriers = figure(&servers[0], "carries_jobs").await + figure(&servers[1], "carries_jobs").await;
+        assert!(carriers <= 1, "one at a time");
+        (carriers == 1).then_some(())
+    })
+    .await;
+    for server in &servers {
+        server.client().like("post:1", "alice").await;
+        let (open, in_use) =
+            (figure(server, "store_connections").await, figure(server, "store_connections_in_use").await);
+        assert!(open >= 1 && (0..=open).contains(&in_use), "{in_use} of {open}");
+        assert_eq!(figure(server, "store_spread_totals").await, 0);
+    }
+}

@@ -108,11 +108,12 @@ impl Postgres {
             Sent::Lost(why) => {
                 tracing::warn!(why, "the answer to a commit was lost; it is looked up");
                 self.discard(connection);
-                self.look_up(Lane { id: lane.id, seq }, changes).await
+                Box::pin(self.look_up(Lane { id: lane.id, seq }, changes)).await
             }
             Sent::TooSlow => {
                 self.discard(connection);
-                self.look_up(Lane { id: lane.id, seq }, changes).await.map_err(|error| match error {
+                let looking = Box::pin(self.look_up(Lane { id: lane.id, seq }, changes));
+                looking.await.map_err(|error| match error {
                     CommitError::Conflict => CommitError::Store(too_slow(self.timeout())),
                     error => error,
                 })

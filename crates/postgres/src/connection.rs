@@ -141,7 +141,8 @@ impl Manager for Connector {
     type Error = StoreError;
 
     async fn create(&self) -> Result<Connection, StoreError> {
-        self.connect(Box::new(|_| {})).await
+        // Large, and rare: every question would carry it otherwise.
+        Box::pin(self.connect(Box::new(|_| {}))).await
     }
 
     async fn recycle(&self, connection: &mut Connection, _: &Metrics) -> RecycleResult<StoreError> {

@@ -202,6 +202,22 @@ impl Command {
             _ => 1,
         }
     }
+
+    /// Whose it is, where it is one subject's; of a batch, the first one's.
+    pub fn subject(&self) -> Option<&SubjectId> {
+        match self {
+            Self::Relate { subject, .. }
+            | Self::Unrelate { subject, .. }
+            | Self::Toggle { subject, .. }
+            | Self::Forget { subject }
+            | Self::Suspend { subject }
+            | Self::Restore { subject } => Some(subject),
+            Self::Batch { commands, .. } => {
+                commands.first().filter(|first| !matches!(first, Self::Batch { .. })).and_then(Self::subject)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Who asks, as conditions see it: `kind`, `subject`, `role`, `claims`.

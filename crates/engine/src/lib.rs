@@ -194,6 +194,12 @@ pub trait Engine: Send + Sync + 'static {
         Reading::Whole
     }
 
+    /// How many batches are decided and committed side by side. More than one is for a store that
+    /// finds conflicts between them as it does between servers.
+    fn lanes(&self) -> usize {
+        1
+    }
+
     /// Whether other servers may be on the same store. The calls below matter only then.
     fn is_shared(&self) -> bool {
         false

@@ -118,7 +118,8 @@ impl Postgres {
     }
 
     async fn connection(&self) -> Result<Pooled, StoreError> {
-        self.pool.get().await.map_err(no_connection)
+        // Connecting is a large future, and nearly always a connection is there already.
+        Box::pin(self.pool.get()).await.map_err(no_connection)
     }
 
     /// Lets go of a connection whose state is not known.
@@ -181,6 +182,12 @@ impl Engine for Postgres {
 
     fn reading(&self) -> Reading {
         Reading::Lean
+    }
+
+    /// While one batch is being made durable, another one is decided: on another connection, which is
+    /// another processor to PostgreSQL.
+    fn lanes(&self) -> usize {
+        self.connector.options.lanes
     }
 
     fn is_shared(&self) -> bool {

@@ -16,6 +16,8 @@ pub struct Options {
     pub schema: String,
     /// Connections at most, apart from the one that listens.
     pub pool: usize,
+    /// Batches that are decided and committed side by side.
+    pub lanes: usize,
     /// How long one question to the database may take.
     pub timeout: Duration,
     /// How long a total is looked at before it counts as hot; tests are in a hurry.
@@ -34,6 +36,7 @@ impl Options {
             config: Config::new(),
             schema: "tally".into(),
             pool: 16,
+            lanes: 2,
             timeout: Duration::from_secs(10),
             hot_window: WINDOW,
             root_certificate: None,
@@ -44,6 +47,7 @@ impl Options {
             match name {
                 "schema" => own.schema = schema(value)?,
                 "pool" => own.pool = number(name, value, 2, 1_000)?,
+                "lanes" => own.lanes = number(name, value, 1, 16)?,
                 "timeout_ms" => own.timeout = Duration::from_millis(number(name, value, 100, 600_000)? as u64),
                 "sslrootcert" => own.root_certificate = Some(value.to_owned()),
                 // A certificate is always verified, whichever of these is asked for.

@@ -170,6 +170,10 @@ impl Engine for AnyEngine {
         each!(self, engine => engine.reading())
     }
 
+    fn lanes(&self) -> usize {
+        each!(self, engine => engine.lanes())
+    }
+
     fn is_shared(&self) -> bool {
         each!(self, engine => engine.is_shared())
     }

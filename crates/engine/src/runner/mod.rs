@@ -6,7 +6,8 @@ mod queue;
 
 use std::sync::Arc;
 
-use tally_core::command::{Call, Decided};
+use tally_core::command::{Call, Command, Decided};
+use tally_core::hash::fingerprint;
 use tally_core::rows::TotalKey;
 use tally_core::{Catalog, Refusal};
 use tokio::sync::mpsc;
@@ -72,7 +73,8 @@ pub type Observer = Arc<dyn Fn(&Settled) + Send + Sync>;
 /// A handle on a runner; clones share it. When the last one goes, the runner answers what it
 /// accepted and ends.
 pub struct Runner {
-    tickets: mpsc::UnboundedSender<Ticket>,
+    /// One for each lane.
+    tickets: Vec<mpsc::UnboundedSender<Ticket>>,
     gate: Arc<Gate>,
 }
 
@@ -99,18 +101,24 @@ impl Runner {
         observer: Observer,
     ) -> Result<(Self, JoinHandle<()>), StoreError> {
         let floor = engine.prepare().await?;
-        // The queue is bounded by the gate, which counts commands; the channel counts calls.
-        let (tickets, waiting) = mpsc::unbounded_channel();
-        let gate = Arc::new(Gate::new(options.queue_commands_max));
-        let (pending, settling) = mpsc::channel(options.batches_in_flight_max);
-        let decider = Decider::new(engine.clone(), catalog, clock, floor, options.batch_commands_max);
-        let deciding = tokio::spawn(drain(waiting, decider, pending, gate.clone()));
-        let answering = tokio::spawn(answer(engine, settling, observer));
+        let (gate, clock) = (Arc::new(Gate::new(options.queue_commands_max)), Arc::new(clock));
+        let (mut tickets, mut tasks) = (Vec::new(), Vec::new());
+        for _ in 0..engine.lanes().max(1) {
+            // The queue is bounded by the gate, which counts commands; the channel counts calls.
+            let (lane, waiting) = mpsc::unbounded_channel();
+            tickets.push(lane);
+            let (pending, settling) = mpsc::channel(options.batches_in_flight_max);
+            let (catalog, clock) = (catalog.clone(), clock.clone());
+            let decider = Decider::new(engine.clone(), catalog, clock, floor, options.batch_commands_max);
+            tasks.push(tokio::spawn(drain(waiting, decider, pending, gate.clone())));
+            tasks.push(tokio::spawn(answer(engine.clone(), settling, observer.clone())));
+        }
         let done = tokio::spawn(async move {
-            // Both end by themselves when the last handle is gone; a panic in either is the
-            // caller's to see through the calls that it drops.
-            let _ = deciding.await;
-            let _ = answering.await;
+            for task in tasks {
+                // Each ends by itself when the last handle is gone; a panic is the caller's to see
+                // through the calls that it drops.
+                let _ = task.await;
+            }
         });
         Ok((Self { tickets, gate }, done))
     }
@@ -121,8 +129,9 @@ impl Runner {
         if !self.gate.enter(weight) {
             return Err(Failure::Overloaded);
         }
+        let lane = &self.tickets[lane_of(&call.command, self.tickets.len())];
         let (ticket, answer) = Ticket::new(call, weight);
-        if self.tickets.send(ticket).is_err() {
+        if lane.send(ticket).is_err() {
             self.gate.leave(weight);
             return Err(Failure::Stopping);
         }
@@ -132,6 +141,18 @@ impl Runner {
     /// Commands that are waiting.
     pub fn waiting(&self) -> usize {
         self.gate.inside()
+    }
+}
+
+/// A subject's commands share a lane, so that lanes hardly ever meet: an edge, a limit and a suspension
+/// each belong to one subject.
+fn lane_of(command: &Command, lanes: usize) -> usize {
+    if lanes == 1 {
+        return 0;
+    }
+    match command.subject() {
+        Some(subject) => (fingerprint(&[subject.as_str().as_bytes()]) >> 32) as usize % lanes,
+        None => 0,
     }
 }
 

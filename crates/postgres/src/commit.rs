@@ -306,20 +306,22 @@ impl Postgres {
     async fn was_committed(&self, lane: Lane) -> Result<bool, StoreError> {
         let sql = "UPDATE lane SET fenced = true WHERE id = $1 RETURNING seq";
         let mut error = StoreError::Unavailable("PostgreSQL cannot be reached".into());
-        for attempt in 0..LOOK_UPS {
-            if attempt > 0 {
-                tokio::time::sleep(LOOK_UP_EVERY * attempt).await;
+        let looking = async {
+            loop {
+                match self.ask(sql, &[&lane.id]).await {
+                    Ok(rows) => return rows.first().is_some_and(|row| row.get::<_, i64>(0) >= lane.seq),
+                    Err(failed) => error = failed,
+                }
+                tokio::time::sleep(LOOK_UP_EVERY).await;
             }
-            match self.ask(sql, &[&lane.id]).await {
-                Ok(rows) => return Ok(rows.first().is_some_and(|row| row.get::<_, i64>(0) >= lane.seq)),
-                Err(failed) => error = failed,
-            }
+        };
+        if let Ok(committed) = tokio::time::timeout(self.timeout(), looking).await {
+            return Ok(committed);
         }
         let why = format!("whether this was done is not known, since its answer was lost: {error}");
         Err(StoreError::Unavailable(why))
     }
 }
 
-/// How often a lost answer is looked up before its caller is told that nobody knows.
-const LOOK_UPS: u32 = 6;
-const LOOK_UP_EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+/// A database that is being restarted is asked again this soon.
+const LOOK_UP_EVERY: std::time::Duration = std::time::Duration::from_millis(200);

@@ -14,8 +14,8 @@ use anyhow::Result;
 
 const ZIPF: &str = "likes by Zipf";
 const HOT: &str = "one hot post";
-/// Likes in flight, shared out between the servers.
-const CALLERS: usize = 2_048;
+/// Likes in flight on each server.
+const CALLERS: usize = 1_024;
 
 /// How this system is set up, for the report.
 const SETUP: &str = "Tally on PostgreSQL: the `tally` crate or `tally serve` with store = postgres://, on a cluster set up as the peer's \
@@ -54,10 +54,16 @@ async fn measure_tally(options: &Options, preload: u32, report: &mut Report) -> 
     for servers in [1, 2, 4] {
         let tally = InProcess::open_at(&vec![url.clone(); servers]).await?.with_workload(&database.workload);
         for (kind, group, shape) in [("zipf", ZIPF, Shape::Zipf), ("hot", HOT, Shape::Hot)] {
-            let how = format!("library, {servers} server(s), {CALLERS} callers");
+            let how = format!("library, {servers} server(s), a user's likes to one of them, {CALLERS} callers each");
             let id = format!("tally.postgres.{kind}.{servers}");
             let take = Take { id: &id, group, system: "Tally on PostgreSQL", how: &how };
-            take.measure(report, memory, tally.likes(options.load(CALLERS), shape)).await?;
+            take.measure(report, memory, tally.likes_by_user(options.load(CALLERS * servers), shape)).await?;
+            if servers > 1 {
+                let how = format!("library, {servers} servers, repeats to any of them, {CALLERS} callers each");
+                let id = format!("tally.postgres.{kind}.{servers}.any");
+                let take = Take { id: &id, group, system: "Tally on PostgreSQL", how: &how };
+                take.measure(report, memory, tally.likes(options.load(CALLERS * servers), shape)).await?;
+            }
         }
         tally.close().await;
     }

@@ -74,13 +74,22 @@ impl InProcess {
         Ok(())
     }
 
-    /// Each caller has one like in flight.
+    /// Each caller has one like in flight, on whichever server.
     pub(crate) async fn likes(&self, load: Load, shape: Shape) -> Result<Measured> {
+        self.likes_by(load, shape, |caller, _| caller).await
+    }
+
+    /// The same, and a user's likes go to one server, as a load balancer with affinity sends them.
+    pub(crate) async fn likes_by_user(&self, load: Load, shape: Shape) -> Result<Measured> {
+        self.likes_by(load, shape, |_, subject| subject as usize).await
+    }
+
+    async fn likes_by(&self, load: Load, shape: Shape, route: fn(usize, u32) -> usize) -> Result<Measured> {
         let (servers, workload) = (self.servers.clone(), self.workload.clone());
         load::run(load, async move |caller, recorder| {
-            let tally = &servers[caller % servers.len()];
             loop {
                 let edge = lock(&workload).next(shape);
+                let tally = &servers[route(caller, edge.subject) % servers.len()];
                 let command = relate(edge.object, edge.subject)?;
                 let asked = Instant::now();
                 tally.apply(Call::system(command)).await?.reply?;

@@ -39,7 +39,8 @@ impl InProcess {
     pub(crate) async fn open_at(urls: &[String]) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let mut servers = Vec::new();
-        for url in urls.iter().cloned() {
+        for url in urls {
+            let url = url.clone();
             servers.push(runtime.spawn(async move { Tally::open(&url, Options::default()).await }).await??);
         }
         let workload = Arc::new(Mutex::new(Workload::new(SEED)));

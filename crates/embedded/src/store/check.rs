@@ -8,7 +8,7 @@ use super::{
     Snapshot,
     error::{Doing, Result, StoreError},
     record::u64_at,
-    replay::replay,
+    replay::{Replayed, replay},
     shared::Shared,
 };
 
@@ -39,16 +39,28 @@ pub(super) fn check(shared: &Arc<Shared>, mut progress: impl FnMut(u64, u64)) ->
             progress(report.rows, report.bytes);
         }
     }
-    // The snapshot's overlays are still in the log, so its segments do not go away while they are read.
-    let ingested = shared.tables.ingested()?;
-    let (found, damage) = replay(shared.log.path(), ingested, u64::MAX, |_, _| {})?;
-    if let Some(damage) = damage {
-        return Err(damage.error);
-    }
+    let found = check_log(shared)?;
     report.log_batches = found.batches;
     report.log_bytes = found.bytes;
     progress(report.rows, report.bytes);
     Ok(report)
+}
+
+/// Reads the log. What is moved into the tables meanwhile may take a segment away before it is read;
+/// then the log begins later now, and is read again from there.
+fn check_log(shared: &Shared) -> Result<Replayed> {
+    let mut attempts = 0..10;
+    loop {
+        let ingested = shared.tables.ingested()?;
+        match replay(shared.log.path(), ingested, u64::MAX, |_, _| {}) {
+            Ok((found, None)) => return Ok(found),
+            _ if shared.tables.ingested()? > ingested && attempts.next().is_some() => {}
+            Err(StoreError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound && attempts.next().is_some() => {}
+            Ok((_, Some(damage))) => return Err(damage.error),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The library names the list of tables together with its checksum, but does not compare it.

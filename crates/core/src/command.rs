@@ -203,7 +203,7 @@ impl Command {
         }
     }
 
-    /// Whose it is, where it is one subject's; of a batch, the first one's.
+    /// Whose it is, where it is one subject's alone.
     pub fn subject(&self) -> Option<&SubjectId> {
         match self {
             Self::Relate { subject, .. }
@@ -212,9 +212,6 @@ impl Command {
             | Self::Forget { subject }
             | Self::Suspend { subject }
             | Self::Restore { subject } => Some(subject),
-            Self::Batch { commands, .. } => {
-                commands.first().filter(|first| !matches!(first, Self::Batch { .. })).and_then(Self::subject)
-            }
             _ => None,
         }
     }

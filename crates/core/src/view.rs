@@ -48,6 +48,9 @@ impl Wants {
 /// it, and must not be able to choose how they are spread.
 type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
+/// From this many commands on, totals that are only added to are not loaded.
+const LEAN_COMMANDS_MIN: usize = 256;
+
 /// How much is loaded, and how much of it is held against the commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reading {
@@ -92,6 +95,8 @@ pub struct View {
     exact: bool,
     /// The rows that the command at hand looked at.
     looked_at: Vec<Key>,
+    /// Whether the batch is so small that another load would cost more than totals that nobody needs.
+    small: bool,
     /// How often rows were asked for.
     row_loads: u32,
     /// What to put back if the command at hand is refused, newest last.
@@ -119,6 +124,7 @@ impl View {
             rows: Map::with_capacity_and_hasher(2 * commands, hasher.clone()),
             totals: Map::with_capacity_and_hasher(2 * commands, hasher),
             reading,
+            small: reading == Reading::Lean && commands < LEAN_COMMANDS_MIN,
             ..Self::default()
         }
     }
@@ -175,7 +181,8 @@ impl View {
     /// Whether a total may be added to without being loaded.
     fn may_be_blind(&self, key: &TotalKey, by: i64) -> bool {
         // Taking away from what is shown must not lead below zero, so somebody has to look.
-        self.reading == Reading::Lean && !self.exact && (by > 0 || matches!(key, TotalKey::Subject { .. }))
+        let shown = !matches!(key, TotalKey::Subject { .. });
+        self.reading == Reading::Lean && !(shown && (self.exact || by < 0))
     }
 
     /// Names every row that the rule is about to look at; stops if one is not loaded.
@@ -184,9 +191,14 @@ impl View {
         for key in rows {
             loaded &= self.rows.get(key).is_some_and(|slot| slot.state == State::Loaded) || self.miss_row(key);
         }
-        if self.reading == Reading::Whole || self.exact {
+        let whole = self.reading == Reading::Whole;
+        if whole || self.exact || self.small {
             for key in totals {
-                loaded &= self.totals.get(key).is_some_and(|slot| slot.state == State::Loaded) || self.miss_total(key);
+                // A subject's total is shown to nobody; a limit that stands on it asks for it by itself.
+                if whole || !matches!(key, TotalKey::Subject { .. }) {
+                    let loaded_already = self.totals.get(key).is_some_and(|slot| slot.state == State::Loaded);
+                    loaded &= loaded_already || self.miss_total(key);
+                }
             }
         }
         if loaded { Ok(()) } else { Err(Stop::Miss) }

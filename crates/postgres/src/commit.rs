@@ -81,7 +81,13 @@ impl Postgres {
         let mut connection = self.connection().await?;
         let lane = match connection.lane {
             Some(lane) => lane,
-            None => self.open_lane(&mut connection).await?,
+            None => match self.open_lane(&mut connection).await {
+                Ok(lane) => lane,
+                Err(error) => {
+                    self.discard(connection);
+                    return Err(error.into());
+                }
+            },
         };
         let seq = lane.seq + 1;
         let sending = send(&mut connection, &plan, Lane { id: lane.id, seq }, changes.stamp, self.lock_space());

@@ -114,10 +114,9 @@ mod tests {
 
     #[test]
     fn our_parameters_are_taken_out_and_the_rest_is_postgresqls() {
-        let url =
-            "postgres://app:secret@db:6543/shop?schema=likes&pool=4&timeout_ms=2500&connect_timeout=3&sslmode=disable";
+        let url = "postgres://app:secret@db:6543/shop?schema=likes&pool=4&lanes=3&timeout_ms=2500&connect_timeout=3&sslmode=disable";
         let options = Options::parse(url).unwrap();
-        assert_eq!((options.schema.as_str(), options.pool), ("likes", 4));
+        assert_eq!((options.schema.as_str(), options.pool, options.lanes), ("likes", 4, 3));
         assert_eq!(options.timeout, Duration::from_millis(2_500));
         assert_eq!(options.config.get_ports(), [6543]);
         assert_eq!(options.config.get_connect_timeout(), Some(&Duration::from_secs(3)));
@@ -133,6 +132,7 @@ mod tests {
             "postgres://db/shop?schema=a;drop",
             "postgres://db/shop?schema=",
             "postgres://db/shop?pool=1",
+            "postgres://db/shop?lanes=0",
             "postgres://db/shop?timeout_ms=soon",
             "postgres://db/shop?nonsense=1",
         ] {

@@ -216,3 +216,26 @@ async fn answer<E: Engine>(engine: Arc<E>, mut settling: mpsc::Receiver<Pending>
 fn is_broken(decided: &Decided) -> bool {
     matches!(decided.reply, Err(Refusal::Broken(_)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_core::{Name, ObjectId, SubjectId};
+
+    #[test]
+    fn a_subjects_commands_share_a_lane_and_every_lane_is_used() {
+        let (relation, object) = (Name::new("like").unwrap(), ObjectId::new("post:1").unwrap());
+        let lanes: std::collections::BTreeSet<usize> = (0..100)
+            .map(|n| {
+                let subject = SubjectId::new(&format!("u{n}")).unwrap();
+                let unlike =
+                    Command::Unrelate { relation: relation.clone(), object: object.clone(), subject: subject.clone() };
+                let lane = lane_of(&unlike, 3);
+                assert_eq!(lane_of(&Command::Suspend { subject }, 3), lane);
+                lane
+            })
+            .collect();
+        assert_eq!(lanes, [0, 1, 2].into());
+        assert_eq!(lane_of(&Command::DeleteObject { object }, 3), 0);
+    }
+}

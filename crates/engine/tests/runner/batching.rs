@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use tally_core::command::{Call, Command, Cost};
 use tally_engine::clock::ManualClock;
+use tally_engine::memory::Memory;
 use tally_engine::{Mark, RunnerOptions};
 
 use crate::gated::Gated;
-use crate::support::{Bench, code, edge, like, relate, unlike, until};
+use crate::support::{Bench, code, edge, elsewhere, like, name, object, relate, subject, unlike, until};
 
 #[tokio::test]
 async fn an_idle_runner_answers_at_the_cost_of_one_commit() {
@@ -183,4 +184,48 @@ async fn a_hundred_likes_of_one_subject_are_one_write() {
     assert_eq!(engine.commits.arrived(), 1);
     assert_eq!(costs[0], Cost { reads: 2, writes: 2 });
     assert!(costs[1..].iter().all(|cost| *cost == Cost { reads: 1, writes: 0 }));
+}
+
+/// A large batch does not load the totals that it only adds to; its answers carry them all the same.
+#[tokio::test]
+async fn a_large_batch_answers_as_its_commands_would_one_by_one() {
+    let commands: Vec<Command> = (0..600_u64)
+        .map(|n| {
+            let dice = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            let (to, who) = (format!("post:{}", dice % 7), format!("s{}", dice / 7 % 11));
+            match dice / 77 % 4 {
+                0 => Command::Unrelate { relation: name("like"), object: object(&to), subject: subject(&who) },
+                _ => relate("like", &to, &who),
+            }
+        })
+        .collect();
+    // Another server's likes, between the load and the commit of the large batch.
+    let others = ["post:0", "post:3"].map(|to| relate("like", to, "elsewhere"));
+
+    let engine = Arc::new(Memory::default());
+    others.iter().for_each(|other| elsewhere(&engine, other.clone()));
+    let bench = Bench::start(&engine).await;
+    let mut expected = Vec::new();
+    for command in commands.clone() {
+        let reply = bench.edge(command).await;
+        expected.push((reply.active, reply.changed, reply.count));
+    }
+
+    let engine = Arc::new(Gated::default());
+    let bench = Bench::start(&engine).await;
+    engine.commits.close();
+    let first = bench.send(relate("like", "post:99", "first"));
+    engine.commits.has_seen(1).await;
+    let calls = bench.queue(commands).await;
+    engine.loads.close();
+    engine.commits.open();
+    first.await.unwrap().unwrap();
+    *engine.meddler.lock().unwrap() =
+        Some(Box::new(move |memory| others.iter().for_each(|other| elsewhere(memory, other.clone()))));
+    engine.loads.open();
+    for (n, (call, expected)) in calls.into_iter().zip(expected).enumerate() {
+        let reply = edge(call.await.unwrap());
+        assert_eq!((reply.active, reply.changed, reply.count), expected, "command {n}");
+    }
+    assert_eq!(bench.told().iter().map(|told| told.commands).collect::<Vec<_>>(), [1, 600]);
 }

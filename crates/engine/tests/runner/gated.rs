@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tally_core::rows::{Changes, Key};
 use tally_core::time::Stamp;
-use tally_core::view::Wants;
+use tally_core::view::{Reading, Wants};
 use tally_engine::memory::Memory;
 use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
 use tokio::sync::{Semaphore, watch};
@@ -109,6 +109,10 @@ impl Engine for Gated {
 
     async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
         self.memory.audit(tell).await
+    }
+
+    fn reading(&self) -> Reading {
+        self.memory.reading()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

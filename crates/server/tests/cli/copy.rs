@@ -52,24 +52,31 @@ pub(crate) fn answers(world: &World, server: &Served) -> Vec<Value> {
     seen
 }
 
+/// Rows of most kinds: likes, reactions, a bookmark with meta, a registered object.
+pub(crate) fn fill(world: &World, server: &Served) {
+    for who in ["alice", "bob", "mallory"] {
+        assert_eq!(server.run(world, &["like", "post:1", who]).code, 0);
+        assert_eq!(server.run(world, &["relate", "reaction", "post:1", who, "--kind", "wow"]).code, 0);
+    }
+    let meta = ["relate", "bookmark", "post:2", "alice", "--meta", "{\"memo\":\"나중에\",\"n\":1.0}"];
+    assert_eq!(server.run(world, &meta).code, 0);
+    let object = json!({"status": "published", "attributes": {"owner": "alice"}});
+    ask(server, Method::PUT, "/v1/objects/post:1", |request| request.json(&object));
+}
+
+/// A call whose answer is remembered. Says whether it was.
+pub(crate) fn toggle(server: &Served) -> (bool, Value) {
+    ask(server, Method::POST, "/v1/relations/like/post:3/alice/toggle", |request| {
+        request.header("Idempotency-Key", "once")
+    })
+}
+
 #[test]
 fn a_copy_answers_as_the_original_did() {
     let world = World::new();
     world.write("tally.toml", RELATIONS);
     let server = world.serve();
-    for who in ["alice", "bob", "mallory"] {
-        assert_eq!(server.run(&world, &["like", "post:1", who]).code, 0);
-        assert_eq!(server.run(&world, &["relate", "reaction", "post:1", who, "--kind", "wow"]).code, 0);
-    }
-    let meta = ["relate", "bookmark", "post:2", "alice", "--meta", "{\"memo\":\"나중에\",\"n\":1.0}"];
-    assert_eq!(server.run(&world, &meta).code, 0);
-    let object = json!({"status": "published", "attributes": {"owner": "alice"}});
-    ask(&server, Method::PUT, "/v1/objects/post:1", |request| request.json(&object));
-    let toggle = |server: &Served| {
-        ask(server, Method::POST, "/v1/relations/like/post:3/alice/toggle", |request| {
-            request.header("Idempotency-Key", "once")
-        })
-    };
+    fill(&world, &server);
     let (replayed, toggled) = toggle(&server);
     assert!(!replayed);
     let made = server.run(&world, &["key", "create", "--role", "read", "--name", "dashboard", "--json"]).json();

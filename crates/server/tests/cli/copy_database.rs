@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tally_testing::Postgres;
 
-use crate::copy::{RELATIONS, answers, ask, seed_many};
+use crate::copy::{RELATIONS, answers, ask, fill, seed_many, toggle};
 use crate::postgres::sql;
 use crate::world::{Ran, Served, World, until};
 
@@ -29,19 +29,7 @@ fn a_store_moves_into_a_database_and_back() {
     world.write("tally.toml", RELATIONS);
     let database = format!("{}?sslmode=disable&schema=moved_{}", Postgres::shared().unwrap(), std::process::id());
     let server = world.serve();
-    for who in ["alice", "bob", "mallory"] {
-        assert_eq!(server.run(&world, &["like", "post:1", who]).code, 0);
-        assert_eq!(server.run(&world, &["relate", "reaction", "post:1", who, "--kind", "wow"]).code, 0);
-    }
-    let meta = ["relate", "bookmark", "post:2", "alice", "--meta", "{\"memo\":\"나중에\",\"n\":1.0}"];
-    assert_eq!(server.run(&world, &meta).code, 0);
-    let object = json!({"status": "published", "attributes": {"owner": "alice"}});
-    ask(&server, Method::PUT, "/v1/objects/post:1", |request| request.json(&object));
-    let toggle = |server: &Served| {
-        ask(server, Method::POST, "/v1/relations/like/post:3/alice/toggle", |request| {
-            request.header("Idempotency-Key", "once")
-        })
-    };
+    fill(&world, &server);
     let (_, toggled) = toggle(&server);
     let made = server.run(&world, &["key", "create", "--role", "read", "--name", "dashboard", "--json"]).json();
     let (_, job) = ask(&server, Method::POST, "/v1/subjects/mallory/suspend", |request| request);

@@ -53,5 +53,6 @@ fn a_key_is_made_once_and_revoked_once() {
 fn a_name_has_a_limit() {
     let mut world = World::new();
     assert_eq!(outcome(&mut world, put("k1", &"x".repeat(LABEL_BYTES_MAX + 1))), "bad_request");
+    assert_eq!(outcome(&mut world, put("k1", "a\0b")), "bad_request", "not every store can hold it");
     assert_eq!(outcome(&mut world, put("k1", &"x".repeat(LABEL_BYTES_MAX))), "changed");
 }

@@ -18,11 +18,12 @@ fn an_object_is_registered_changed_and_kept() {
 
 #[test]
 fn what_is_put_is_bounded() {
-    let long = "x".repeat(129);
+    let (long, bell) = ("x".repeat(129), '\u{7}');
     check(&format!(
         r#"
         put post:1 status={long}                        -> bad_request
         put post:1 status=                              -> bad_request
+        put post:1 status=a{bell}b                      -> bad_request
         put post:1 attributes={{"a":"{}"}}              -> too_large
         relate bookmark post:1 alice                    -> object_not_found
         "#,

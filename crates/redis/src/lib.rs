@@ -1,0 +1,1 @@
+//! The store in Redis or Valkey, on one node or a Cluster.

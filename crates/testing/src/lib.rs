@@ -9,9 +9,11 @@ mod folder;
 pub mod postgres;
 mod process;
 pub mod proxy;
+pub mod redis;
 
 pub use child::{Server, free_address};
 pub use folder::{Folder, disk_bytes};
 pub use postgres::Postgres;
 pub use process::memory_bytes;
 pub use proxy::{Cut, Direction, Proxy};
+pub use redis::{Cluster, ClusterOptions, Redis};

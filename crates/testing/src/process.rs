@@ -38,6 +38,11 @@ pub(crate) fn pause(pid: u32) -> Result<()> {
     Ok(())
 }
 
+/// Whether a process stands still.
+pub(crate) fn is_paused(pid: u32) -> bool {
+    state(pid) == State::Paused
+}
+
 /// Lets a process and its children go on.
 pub(crate) fn resume(pid: u32) {
     tree(pid).into_iter().rev().for_each(|pid| signal(pid, Signal::CONT));

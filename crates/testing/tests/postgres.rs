@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
 
+mod common;
+
+use common::{wait_until_gone, with_services};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 use tally_testing::postgres::{Options, POSTGRES_TEMPLATE_VARIABLE, POSTGRES_VARIABLE};
 use tally_testing::{Cut, Direction, Postgres, Proxy};
@@ -19,13 +21,6 @@ async fn connect(url: &str) -> Client {
 async fn ask(client: &Client, sql: &str) -> String {
     let row = client.query_one(&format!("SELECT ({sql})::text"), &[]).await.unwrap();
     row.get(0)
-}
-
-/// Waits for a path to go, in another process, with an end.
-fn wait_until_gone(path: &Path) {
-    let script = "while [ -e \"$0\" ]; do sleep 0.02; done";
-    let status = Command::new("timeout").args(["60", "sh", "-c", script]).arg(path).status().unwrap();
-    assert!(status.success(), "{} is still there", path.display());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,12 +121,6 @@ async fn the_shared_one_is_one() {
     let url = Postgres::shared().unwrap();
     assert_eq!(Postgres::shared().unwrap(), url);
     assert_eq!(ask(&connect(url).await, "current_user").await, "postgres");
-}
-
-fn with_services(script: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_with-services"));
-    command.args(["sh", "-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    command
 }
 
 #[test]

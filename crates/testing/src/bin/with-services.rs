@@ -1,19 +1,47 @@
 //! `with-services cargo nextest run …`: starts the servers that tests share, runs the command with their
 //! addresses in its environment, and stops them. Ends as the command ended.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use std::process::{Command, ExitCode};
-use tally_testing::postgres::{Options, POSTGRES_TEMPLATE_VARIABLE, POSTGRES_VARIABLE, Postgres, Template};
+use std::thread;
+use tally_testing::postgres::{self, POSTGRES_TEMPLATE_VARIABLE, POSTGRES_VARIABLE, Template};
+use tally_testing::redis::cluster::REDIS_CLUSTER_VARIABLE;
+use tally_testing::redis::{self, REDIS_VARIABLE};
+use tally_testing::{Cluster, ClusterOptions, Postgres, Redis};
+
+/// The servers, and what the PostgreSQL was copied from.
+struct Services {
+    postgres: Postgres,
+    redis: Redis,
+    cluster: Cluster,
+    template: Template,
+}
+
+impl Services {
+    /// All at once: most of the time they wait for themselves.
+    fn start() -> Result<Self> {
+        thread::scope(|scope| {
+            let cluster = scope.spawn(|| Cluster::start(ClusterOptions::shared()));
+            let redis = Redis::start(redis::Options::default())?;
+            let template = Template::make()?;
+            let options = postgres::Options { template: Some(template.path().into()), ..Default::default() };
+            let postgres = Postgres::start(options)?;
+            let cluster = cluster.join().map_err(|_| anyhow!("the cluster's thread panicked"))??;
+            Ok(Self { postgres, redis, cluster, template })
+        })
+    }
+}
 
 fn main() -> Result<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     let program = words.next().context("say which command to run: with-services cargo nextest run")?;
-    let template = Template::make()?;
-    let postgres = Postgres::start(Options { template: Some(template.path().into()), ..Options::default() })?;
+    let services = Services::start()?;
     let status = Command::new(&program)
         .args(words)
-        .env(POSTGRES_VARIABLE, postgres.url())
-        .env(POSTGRES_TEMPLATE_VARIABLE, template.path())
+        .env(POSTGRES_VARIABLE, services.postgres.url())
+        .env(POSTGRES_TEMPLATE_VARIABLE, services.template.path())
+        .env(REDIS_VARIABLE, services.redis.url())
+        .env(REDIS_CLUSTER_VARIABLE, services.cluster.url())
         .status()
         .with_context(|| format!("could not start {program:?}"))?;
     // A command that a signal ended has no code of its own.

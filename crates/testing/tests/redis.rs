@@ -5,9 +5,10 @@
 mod common;
 
 use common::{wait_until_gone, with_services};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::time::Duration;
 use tally_testing::redis::cluster::{REDIS_CLUSTER_VARIABLE, Role};
 use tally_testing::redis::{Options, REDIS_VARIABLE, programs};
 use tally_testing::{Cluster, ClusterOptions, Proxy, Redis};
@@ -19,6 +20,7 @@ fn folder(redis: &Redis) -> PathBuf {
 
 #[test]
 fn a_life() {
+    assert!(!programs().is_empty(), "Redis is not installed");
     for program in programs() {
         let options = Options { program: Some(program), ..Options::durable() }.with("maxmemory", "7mb");
         let mut redis = Redis::start(options).unwrap();
@@ -38,10 +40,15 @@ fn a_life() {
         redis.start_again().unwrap();
         assert_eq!(redis.ask(&["GET", "kept"]).unwrap(), "killed");
 
+        let mut client = TcpStream::connect(redis.address()).unwrap();
         redis.pause().unwrap();
         assert!(!redis.is_alive());
+        client.write_all(b"PING\r\n").unwrap();
+        client.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
+        assert!(client.read(&mut [0]).is_err(), "a paused server answers nobody");
         redis.go_on().unwrap();
-        assert_eq!(redis.ask(&["GET", "kept"]).unwrap(), "killed");
+        client.set_read_timeout(None).unwrap();
+        assert_eq!(client.read(&mut [0; 16]).unwrap(), "+PONG\r\n".len());
 
         let folder = folder(&redis);
         assert!(folder.exists());
@@ -195,12 +202,10 @@ fn a_kill_leaves_nothing_behind() {
 
 /// The folder of a server that somebody else started.
 fn folder_at(address: &str) -> PathBuf {
-    use std::io::Write;
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"CONFIG GET dir\r\n").unwrap();
     // `*2`, `$3`, `dir`, the length of the path, the path.
-    let path = BufReader::new(stream).lines().nth(4).unwrap().unwrap();
-    let path = PathBuf::from(path);
-    assert!(path.is_dir(), "{}", path.display());
-    path
+    let folder = PathBuf::from(BufReader::new(stream).lines().nth(4).unwrap().unwrap());
+    assert!(folder.is_dir(), "{}", folder.display());
+    folder
 }

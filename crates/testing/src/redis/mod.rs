@@ -1,10 +1,12 @@
 //! Redis, started here: one server, or a cluster of them.
 
 pub mod cluster;
+mod options;
 mod program;
 mod resp;
 
 pub use cluster::{Cluster, ClusterOptions};
+pub use options::Options;
 pub use program::{REDIS_PROGRAM_VARIABLE, programs};
 
 use crate::child::{Server, free_address};
@@ -22,41 +24,6 @@ use std::time::Duration;
 
 /// Names the instance that all tests share: a URL. `with-services` sets it.
 pub const REDIS_VARIABLE: &str = "TALLY_TEST_REDIS";
-
-/// How a Redis is set up. The default keeps nothing: what a stop or a kill ends is gone.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Whether it writes a log of what changed, and reads it when it is started again.
-    pub appendonly: bool,
-    /// When it syncs that log: `always`, `everysec` or `no`.
-    pub appendfsync: String,
-    /// What clients have to know.
-    pub password: Option<String>,
-    /// Settings by name, as in `redis.conf`; they win over ours.
-    pub settings: Vec<(String, String)>,
-    /// The program. Without one, [`REDIS_PROGRAM_VARIABLE`] is asked, then `PATH`.
-    pub program: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        let appendfsync = "everysec".into();
-        Self { appendonly: false, appendfsync, password: None, settings: Vec::new(), program: None }
-    }
-}
-
-impl Options {
-    /// Whatever was answered is on the disk.
-    pub fn durable() -> Self {
-        Self { appendonly: true, appendfsync: "always".into(), ..Self::default() }
-    }
-
-    /// The same with one more setting.
-    pub fn with(mut self, name: &str, value: &str) -> Self {
-        self.settings.push((name.into(), value.into()));
-        self
-    }
-}
 
 /// A Redis of one's own, on 127.0.0.1 only; dropping it ends it and removes its files.
 pub struct Redis {
@@ -79,7 +46,7 @@ impl Redis {
     fn start_as(options: Options, is_node: bool) -> Result<Self> {
         let syncs = options.appendonly && options.appendfsync != "no";
         let folder = if syncs { Folder::new("redis") } else { Folder::in_memory("redis") }?;
-        let program = options.program.clone().map_or_else(program::find, Ok)?;
+        let program = options.program.clone().map_or_else(program::first, Ok)?;
         let mut redis = Self { server: None, folder, address: free_address()?, bus: None, options, program };
         // Between looking for a free port and taking it, another process may have taken it.
         for _ in 0..5 {
@@ -164,7 +131,7 @@ impl Redis {
         if self.server.is_some() {
             bail!("Redis is running");
         }
-        std::fs::write(self.folder.path().join("redis.conf"), self.settings())?;
+        std::fs::write(self.folder.path().join("redis.conf"), self.options.file(self.address, self.bus))?;
         let mut command = Command::new(&self.program);
         // If it is not ended otherwise, its data is thrown away.
         let mut server = Server::start("redis", command.arg("redis.conf"), &self.folder, Signal::KILL)?;
@@ -206,41 +173,6 @@ impl Redis {
         // While it loads this is an error.
         connection.ask(&["PING"])?;
         Ok(())
-    }
-
-    /// What is in its `redis.conf`. The last of two lines for the same name wins.
-    fn settings(&self) -> String {
-        let Options { appendonly, appendfsync, password, settings, .. } = &self.options;
-        let mut lines = vec![
-            ("bind", "127.0.0.1".to_owned()),
-            ("port", self.port().to_string()),
-            ("save", String::new()),
-            ("appendonly", if *appendonly { "yes" } else { "no" }.to_owned()),
-            ("appendfsync", appendfsync.clone()),
-            // A replica is not kept waiting for others that might come.
-            ("repl-diskless-sync-delay", "0".to_owned()),
-        ];
-        if let Some(bus) = self.bus {
-            lines.push(("cluster-enabled", "yes".into()));
-            lines.push(("cluster-port", bus.port().to_string()));
-        }
-        if let Some(password) = password {
-            lines.push(("requirepass", password.clone()));
-            lines.push(("masterauth", password.clone()));
-        }
-        lines.extend(settings.iter().map(|(name, value)| (name.as_str(), value.clone())));
-        let line = |(name, value)| match value {
-            value if String::is_empty(&value) => format!("{name} \"\"\n"),
-            value => format!("{name} {value}\n"),
-        };
-        lines.into_iter().map(line).collect()
-    }
-}
-
-impl Options {
-    /// The part of a URL that says who asks.
-    fn user(&self) -> String {
-        self.password.as_ref().map_or(String::new(), |password| format!(":{password}@"))
     }
 }
 

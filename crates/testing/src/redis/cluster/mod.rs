@@ -18,6 +18,9 @@ pub const REDIS_CLUSTER_VARIABLE: &str = "TALLY_TEST_REDIS_CLUSTER";
 /// How many slots there are in any cluster.
 pub const SLOTS: u16 = 16_384;
 
+/// Nodes talk the more often the shorter it is, so this makes a cluster quickly, and none is dead yet.
+const FORMING_TIMEOUT_MS: u64 = 1500;
+
 /// How long the nodes may take to agree. A failover takes some seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -26,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct ClusterOptions {
     /// How many masters there are. Each has one replica.
     pub masters: usize,
-    /// After how long without a word a node is taken for dead.
+    /// After how long without a word a node is taken for dead (`cluster-node-timeout`).
     pub node_timeout_ms: u64,
     /// How each node is set up.
     pub node: Options,
@@ -64,14 +67,16 @@ impl ClusterOptions {
 /// slots, and the second half their replicas, in the same order.
 pub struct Cluster {
     nodes: Vec<Node>,
-    password: Option<String>,
+    /// The part of its URL that says who asks.
+    user: String,
 }
 
 impl Cluster {
     /// Starts the nodes and makes them a cluster. Blocks until all of them agree that it is well.
     pub fn start(options: ClusterOptions) -> Result<Self> {
-        let cluster =
-            Self { nodes: node::start(options.masters * 2, &options.of_node())?, password: options.node.password };
+        let nodes = node::start(options.masters * 2, &options.of_node())?;
+        let cluster = Self { nodes, user: options.node.user() };
+        node::set_timeout(&cluster.nodes, FORMING_TIMEOUT_MS)?;
         node::assign_slots(&cluster.nodes[..options.masters])?;
         node::introduce(&cluster.nodes)?;
         for (master, replica) in cluster.nodes.iter().zip(&cluster.nodes[options.masters..]) {
@@ -79,6 +84,7 @@ impl Cluster {
             until("a replica did not find its master", || replica.ask(&["CLUSTER", "REPLICATE", &master.id]))?;
         }
         cluster.wait_until_healthy()?;
+        node::set_timeout(&cluster.nodes, options.node_timeout_ms)?;
         Ok(cluster)
     }
 
@@ -101,8 +107,7 @@ impl Cluster {
     /// `redis+cluster://127.0.0.1:PORT,127.0.0.1:PORT,…` with all nodes, and the password if there is one.
     pub fn url(&self) -> String {
         let addresses: Vec<String> = self.nodes.iter().map(|node| node.address().to_string()).collect();
-        let user = self.password.as_ref().map_or(String::new(), |password| format!(":{password}@"));
-        format!("redis+cluster://{user}{}", addresses.join(","))
+        format!("redis+cluster://{}{}", self.user, addresses.join(","))
     }
 
     /// All nodes, also those that are down.
@@ -110,7 +115,7 @@ impl Cluster {
         &self.nodes
     }
 
-    /// A node by its number. There is no other way to get a number than from here, so a wrong one is a mistake.
+    /// A node by its number. Panics if there is none.
     pub fn node(&self, at: usize) -> &Node {
         &self.nodes[at]
     }

@@ -59,6 +59,12 @@ pub(super) fn start(nodes: usize, options: &Options) -> Result<Vec<Node>> {
     })
 }
 
+/// Says until when a node that is silent is not taken for dead, until it is started again.
+pub(super) fn set_timeout(nodes: &[Node], timeout_ms: u64) -> Result<()> {
+    let timeout_ms = timeout_ms.to_string();
+    nodes.iter().try_for_each(|node| node.ask(&["CONFIG", "SET", "cluster-node-timeout", &timeout_ms]).map(drop))
+}
+
 /// Gives each of these nodes an equal share of the slots.
 pub(super) fn assign_slots(masters: &[Node]) -> Result<()> {
     let first = |at: usize| at * usize::from(SLOTS) / masters.len();

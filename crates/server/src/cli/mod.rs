@@ -8,6 +8,7 @@ mod copy;
 mod doctor;
 mod failure;
 mod folder;
+mod import;
 mod keys;
 mod logging;
 mod output;
@@ -86,6 +87,9 @@ enum Command {
     /// Move a whole store to another, such as from a folder to a database
     #[command(after_help = copy::AFTER_HELP)]
     Copy(copy::CopyArgs),
+    /// Take over likes from elsewhere, such as from sets in Redis
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Key(keys::KeyCommand),
@@ -131,6 +135,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             Command::Backup(args) => backup::run(args).await,
             Command::Restore(args) => restore::run(&args),
             Command::Copy(args) => copy::run(args).await,
+            Command::Import(command) => import::run(command).await,
             Command::Key(command) => keys::run(command).await,
             Command::Doctor(args) => doctor::run(args).await,
             Command::Config(command) => config::run(&command),

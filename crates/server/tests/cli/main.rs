@@ -8,6 +8,7 @@ mod copy;
 mod copy_database;
 mod data;
 mod doctor;
+mod import;
 mod keys;
 mod postgres;
 mod start;

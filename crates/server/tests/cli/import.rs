@@ -1,0 +1,377 @@
+//! `tally import redis`: sets become edges, drifted counters are reported, and doing it again changes nothing.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use redis::cluster::ClusterClient;
+use serde_json::{Value, json};
+use tally_testing::redis::Options;
+use tally_testing::{Cluster, Redis, free_address};
+
+use crate::world::{KEY, Ran, World, until};
+
+const SETS: &str = "comment:{}:liked_by";
+
+/// A world with an empty store, and a Redis to import from.
+struct Old {
+    world: World,
+    redis: Redis,
+}
+
+impl Old {
+    fn new() -> Self {
+        let world = World::new();
+        world.seed("data", &[]);
+        Self { world, redis: Redis::start(Options::default()).unwrap() }
+    }
+
+    /// Does some commands in the old Redis, each as a person types it.
+    fn ask(&self, commands: &[&str]) {
+        for command in commands {
+            let words: Vec<&str> = command.split(' ').collect();
+            let answer = self.redis.ask(&words).unwrap();
+            assert!(!answer.contains("ERR"), "{command}: {answer}");
+        }
+    }
+
+    /// An import into the store, not started yet.
+    fn command(&self, args: &[&str]) -> Command {
+        let (url, store) = (self.redis.url(), self.world.url("data"));
+        let mut command = self.world.tally();
+        command.args(["import", "redis", "--url", &url, "--sets", SETS, "--store", &store]).args(args);
+        command
+    }
+
+    fn import(&self, args: &[&str]) -> Ran {
+        crate::world::ran(&mut self.command(args))
+    }
+
+    /// An import's report, whatever its exit code.
+    fn report(&self, args: &[&str]) -> Value {
+        self.import(&[args, &["--json"]].concat()).any_json()
+    }
+
+    fn count(&self, object: &str) -> i64 {
+        let store = self.world.url("data");
+        let answer = self.world.run(&["count", "like", object, "--json", "--store", &store]).json();
+        answer["count"].as_i64().unwrap()
+    }
+
+    fn subjects(&self, object: &str) -> Vec<String> {
+        let store = self.world.url("data");
+        let list = self.world.run(&["list", "like", "--object", object, "--all", "--json", "--store", &store]).json();
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|item| item["subject"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn is_sound(&self) {
+        let verified = self.world.run(&["verify", "--store", &self.world.url("data")]);
+        assert_eq!(verified.code, 0, "{verified}");
+    }
+
+    /// State files that are left.
+    fn states(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.world.path("")).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.to_string_lossy().contains("tally-import-")).collect()
+    }
+}
+
+fn sums(report: &Value) -> [i64; 6] {
+    ["objects", "members", "added", "present", "refused", "disagreed"].map(|name| report[name].as_i64().unwrap())
+}
+
+#[test]
+fn sets_become_edges_and_doing_it_again_changes_nothing() {
+    let old = Old::new();
+    old.ask(&[
+        "SADD comment:456:liked_by user:123 user:124 user:125",
+        "SET comment:456:likes_count 3",
+        "SADD comment:7:liked_by user:123",
+        "SADD post:1:liked_by user:1",
+        "SADD comment:7:disliked_by user:9",
+    ]);
+    let first = old.import(&["--json"]);
+    assert_eq!((first.code, first.err.as_str()), (0, ""), "quiet when nobody watches: {first}");
+    assert_eq!(sums(&first.any_json()), [2, 4, 4, 0, 0, 0], "{first}");
+    assert_eq!((old.count("comment:456"), old.count("comment:7"), old.count("post:1")), (3, 1, 0));
+    let mut subjects = old.subjects("comment:456");
+    subjects.sort();
+    assert_eq!(subjects, ["user:123", "user:124", "user:125"]);
+    assert_eq!(sums(&old.report(&[])), [2, 4, 0, 4, 0, 0]);
+    assert_eq!(old.count("comment:456"), 3);
+    assert!(old.states().is_empty(), "what is done needs no state: {:?}", old.states());
+    old.is_sound();
+}
+
+#[test]
+fn names_are_as_the_command_says() {
+    let old = Old::new();
+    old.ask(&["SADD comment:{5}:liked_by user:1 guest", "SET n:5 2", "SADD comment:6:liked_by user:1"]);
+    let url = old.redis.url();
+    let store = old.world.url("data");
+    let args = ["import", "redis", "--url", &url, "--sets", "comment:{{}}:liked_by", "--store", &store, "--json"];
+    let named = ["--object", "post:{}", "--subject", "user:{}", "--counts", "n:{}"];
+    let ran = old.world.run(&[&args[..], &named[..]].concat());
+    let report = ran.any_json();
+    assert_eq!((ran.code, sums(&report)), (1, [1, 2, 1, 0, 1, 1]), "{ran}");
+    assert_eq!(report["refusals"][0]["member"], "guest");
+    assert_eq!(report["refusals"][0]["reason"], "it is not like user:{}");
+    assert_eq!(old.subjects("post:5"), ["1"]);
+}
+
+#[test]
+fn a_counter_that_drifted_is_reported_and_the_set_wins() {
+    let old = Old::new();
+    old.ask(&[
+        "SADD comment:1:liked_by a b c",
+        "SET comment:1:likes_count 5",
+        "SADD comment:2:liked_by a",
+        "SET comment:2:likes_count 1",
+        "SADD comment:3:liked_by a b",
+        "SET comment:3:likes_count many",
+        "SADD comment:4:liked_by a",
+        "LPUSH comment:4:likes_count 1",
+    ]);
+    old.world.seed("data", &[("comment:2", "zoe")]);
+    let ran = old.import(&["--json"]);
+    assert_eq!(ran.code, 0, "drift of the old counter is no failure: {ran}");
+    let mut found = ran.any_json()["disagreements"].as_array().unwrap().clone();
+    found.sort_by_key(|found| found["object"].to_string());
+    let told: Vec<Value> = found
+        .iter()
+        .map(|found| json!([found["object"], found["members"], found["counter"], found["count"], found["why"]]))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            json!(["comment:1", 3, 5, 3, ["the old counter was off by +2"]]),
+            json!(["comment:2", 1, 1, 2, ["Tally has 1 more than the set"]]),
+            json!(["comment:3", 2, null, 2, ["the counter comment:3:likes_count is not a whole number"]]),
+            json!(["comment:4", 1, null, 1, ["comment:4:likes_count is not a counter"]]),
+        ]
+    );
+    let words = old.import(&[]);
+    for word in ["Numbers that disagree:", "old counter", "off by +2", "Every member is an edge now."] {
+        assert!(words.out.contains(word), "no `{word}` in: {words}");
+    }
+    old.is_sound();
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_says_what_would_be() {
+    let old = Old::new();
+    old.ask(&["SADD comment:1:liked_by a b", "SET comment:1:likes_count 9", "SADD comment:2:liked_by a"]);
+    old.world.seed("data", &[("comment:1", "a")]);
+    let report = old.report(&["--dry-run"]);
+    assert_eq!(sums(&report), [2, 3, 0, 0, 0, 1]);
+    assert_eq!((&report["edges"], &report["dry_run"]), (&json!(1), &json!(true)), "{report}");
+    assert_eq!((old.count("comment:1"), old.count("comment:2")), (1, 0));
+    let words = old.import(&["--dry-run"]);
+    assert!(words.code == 0 && words.out.contains("A dry run: nothing was written."), "{words}");
+    assert!(old.states().is_empty());
+}
+
+#[test]
+fn members_that_cannot_be_subjects_are_reported() {
+    let old = Old::new();
+    let long = "x".repeat(257);
+    old.ask(&[&format!("SADD comment:1:liked_by good bad\u{7} {long}"), "SADD comment:\u{1}:liked_by a b"]);
+    old.redis.ask(&["SADD", "comment:1:liked_by", ""]).unwrap();
+    for args in [&[][..], &["--dry-run"]] {
+        let ran = old.import(&[args, &["--json"]].concat());
+        let report = ran.any_json();
+        assert_eq!((ran.code, &report["members"], &report["refused"]), (1, &json!(6), &json!(5)), "{ran}");
+        let refused = report["refusals"].as_array().unwrap();
+        let reason_of = |member: Value| {
+            let found = refused.iter().find(|refused| refused["member"] == member);
+            found.unwrap_or_else(|| panic!("no {member} in {report}"))["reason"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(reason_of(json!("bad\u{7}")), "a subject has no control characters");
+        assert_eq!(reason_of(json!(long)), "a subject has 1 to 256 bytes");
+        assert_eq!(reason_of(json!("")), "it is empty");
+        assert_eq!(reason_of(Value::Null), "an object's id has no control characters", "all members of that key");
+    }
+    assert_eq!(old.subjects("comment:1"), ["good"]);
+    let words = old.import(&[]);
+    assert!(words.out.contains("Members that were refused:") && !words.out.contains('\u{7}'), "{words}");
+}
+
+#[test]
+fn edges_that_the_rules_refuse_are_reported() {
+    let old = Old::new();
+    old.world.write("tally.toml", "[relations.favorite]\nlimit_per_subject = 1\n");
+    old.ask(&["SADD comment:1:liked_by a b", "SADD comment:2:liked_by a"]);
+    let report = old.report(&["--relation", "favorite"]);
+    assert_eq!(sums(&report), [2, 3, 2, 0, 1, 1]);
+    let refused = &report["refusals"][0];
+    assert_eq!((&refused["member"], &refused["code"]), (&json!("a"), &json!("limit_exceeded")));
+    assert_eq!(report["disagreements"][0]["why"], json!(["1 member refused"]));
+}
+
+#[test]
+fn keys_that_are_no_sets_are_skipped_and_sorted_sets_keep_their_order() {
+    let old = Old::new();
+    old.ask(&[
+        "SET comment:1:liked_by x",
+        "LPUSH comment:2:liked_by x",
+        "ZADD comment:3:liked_by 30 c 10 a 20 b",
+        "SADD comment:4:liked_by a",
+    ]);
+    let ran = old.import(&["--json"]);
+    let report = ran.any_json();
+    assert_eq!((ran.code, sums(&report)), (0, [2, 4, 4, 0, 0, 0]), "{ran}");
+    assert_eq!((&report["skipped"], &report["sorted_sets"]), (&json!(2), &json!(1)));
+    let skips = report["skips"].to_string();
+    assert!(skips.contains("of type string") && skips.contains("of type list"), "{skips}");
+    assert_eq!(old.subjects("comment:3"), ["c", "b", "a"], "newest first");
+}
+
+/// Fills the old Redis with one large set, one large sorted set and many small ones.
+fn fill(old: &Old, small: usize, large: usize) {
+    let users: Vec<String> = (0..large).map(|n| format!("user:{n}")).collect();
+    for some in users.chunks(5_000) {
+        let some = some.iter().map(String::as_str);
+        let words: Vec<&str> = ["SADD", "comment:hot:liked_by"].into_iter().chain(some.clone()).collect();
+        old.redis.ask(&words).unwrap();
+        // Many have the same score, more than one page of them.
+        let scored = some.flat_map(|user| [if user.len() < 9 { "1" } else { "2" }, user]);
+        old.redis.ask(&["ZADD", "comment:sorted:liked_by"].into_iter().chain(scored).collect::<Vec<_>>()).unwrap();
+    }
+    let script = "for n = 1, ARGV[1] do redis.call('SADD', 'comment:' .. n .. ':liked_by', 'a', 'b' .. n)
+        redis.call('SET', 'comment:' .. n .. ':likes_count', n % 100 == 0 and 3 or 2) end";
+    old.redis.ask(&["EVAL", script, "0", &small.to_string()]).unwrap();
+}
+
+#[test]
+fn an_import_that_was_killed_goes_on() {
+    const SMALL: usize = 4_000;
+    const LARGE: usize = 12_000;
+    let old = Old::new();
+    fill(&old, SMALL, LARGE);
+    let mut child = old.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // Some checkpoints are written then, and most are not.
+    until("it is under way", || {
+        let text = old.states().first().map(|path| std::fs::read_to_string(path).unwrap()).unwrap_or_default();
+        (text.matches("\"at\"").count() > 2 || child.try_wait().unwrap().is_some()).then_some(())
+    });
+    // SIGKILL, wherever it is.
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success(), "it ended before it could be killed");
+    let report = old.report(&[]);
+    let (members, drifted) = ((SMALL * 2 + LARGE * 2) as i64, (SMALL / 100) as i64);
+    let [objects, read, added, present, refused, disagreed] = sums(&report);
+    assert_eq!((objects, read, refused, disagreed), (SMALL as i64 + 2, members, 0, drifted), "{report}");
+    assert_eq!((added + present, &report["resumed"]), (members, &json!(true)), "{report}");
+    assert_eq!(report["disagreements"].as_array().unwrap().len() as i64, drifted, "the report covers all of it");
+    assert_eq!((old.count("comment:hot"), old.count("comment:sorted")), (LARGE as i64, LARGE as i64));
+    assert!(old.states().is_empty());
+    old.is_sound();
+}
+
+#[test]
+fn a_state_is_good_for_one_import_of_one_run_of_redis() {
+    let mut old = Old::new();
+    fill(&old, 2_000, 3_000);
+    let killed = |old: &Old| {
+        let mut child = old.command(&["--state", "mine"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("it is under way", || {
+            let text = std::fs::read_to_string(old.world.path("mine")).unwrap_or_default();
+            (text.contains("\"at\"") || child.try_wait().unwrap().is_some()).then_some(())
+        });
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success(), "it ended before it could be killed");
+    };
+    killed(&old);
+    old.import(&["--state", "mine", "--relation", "bookmark"]).fails(2, "is of another import, of comment:{}");
+    let restarted = old.report(&["--state", "mine", "--restart"]);
+    assert_eq!((&restarted["resumed"], &restarted["members"]), (&json!(false), &json!(10_000)));
+    assert!(!old.world.path("mine").exists());
+
+    // Redis forgets what its cursors meant when it is started again. Here it has nothing afterwards.
+    killed(&old);
+    old.redis.restart().unwrap();
+    old.ask(&["SADD comment:1:liked_by a"]);
+    let anew = old.report(&["--state", "mine"]);
+    assert_eq!((&anew["resumed"], &anew["members"]), (&json!(false), &json!(1)));
+
+    let notes = old.world.write("notes", "mine, not yours\n");
+    old.import(&["--state", "notes"]).fails(2, "is not the state of an import");
+    assert_eq!(std::fs::read_to_string(notes).unwrap(), "mine, not yours\n");
+}
+
+#[test]
+fn a_server_takes_it_as_a_store_does() {
+    let old = Old::new();
+    old.ask(&["SADD comment:1:liked_by a b", "SADD comment:2:liked_by a bad\u{7}"]);
+    old.world.write("tally.toml", "[limits]\nbatch_commands_max = 1\n");
+    let server = old.world.serve();
+    let url = old.redis.url();
+    let import = ["import", "redis", "--url", &url, "--sets", SETS, "--json"];
+    let ran = server.run(&old.world, &import);
+    assert_eq!((ran.code, sums(&ran.any_json())), (1, [2, 4, 3, 0, 1, 1]), "{ran}");
+    let counted = server.run(&old.world, &["count", "like", "comment:1", "--json"]).json();
+    assert_eq!(counted, json!({"count": 2}));
+    let made = server.run(&old.world, &["key", "create", "--role", "read", "--name", "r", "--json"]).json();
+    let refused = server.run_as(&old.world, made["key"].as_str().unwrap(), &import);
+    refused.fails(1, "forbidden: this API key's role does not allow it");
+    server.run_as(&old.world, "nobody", &import).fails(1, "unauthenticated");
+    let elsewhere = [&import[..], &["--server", "http://127.0.0.1:1", "--key", KEY]].concat();
+    old.world.run(&elsewhere).fails(1, "name another with --server");
+}
+
+#[test]
+fn every_master_of_a_cluster_is_read() {
+    let world = World::new();
+    world.seed("data", &[]);
+    let (url, store) = (Cluster::shared().unwrap(), world.url("data"));
+    let nodes: Vec<String> =
+        url.trim_start_matches("redis+cluster://").split(',').map(|node| format!("redis://{node}")).collect();
+    let mut cluster = ClusterClient::new(nodes.clone()).unwrap().get_connection().unwrap();
+    // Others use this cluster too.
+    let prefix = format!("import{}", std::process::id());
+    let objects = 60;
+    for n in 0..objects {
+        let set = format!("{prefix}:{n}:liked_by");
+        let () = redis::cmd("SADD").arg(set).arg("a").arg("b").query(&mut cluster).unwrap();
+        let count = if n == 0 { 9 } else { 2 };
+        let () = redis::cmd("SET").arg(format!("{prefix}:{n}:likes_count")).arg(count).query(&mut cluster).unwrap();
+    }
+    let sets = format!("{prefix}:{{}}:liked_by");
+    // By any of its nodes, and as a store in a cluster is written.
+    for (source, added, present) in [(nodes[0].as_str(), 2 * objects, 0), (url, 0, 2 * objects)] {
+        let ran = world.run(&["import", "redis", "--url", source, "--sets", &sets, "--store", &store, "--json"]);
+        assert_eq!((ran.code, sums(&ran.any_json())), (0, [objects, 2 * objects, added, present, 0, 1]), "{ran}");
+        assert_eq!(ran.any_json()["counters"], objects);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line_without_secrets() {
+    let old = Old::new();
+    let store = old.world.url("data");
+    let import = |url: &str, args: &[&str]| {
+        let ran = old.world.run(&[&["import", "redis", "--url", url, "--store", &store][..], args].concat());
+        assert!(!format!("{ran}").contains("hush"), "{ran}");
+        ran
+    };
+    let sets = ["--sets", SETS];
+    let nobody = format!("redis://u:hush@{}", free_address().unwrap());
+    import(&nobody, &sets).fails(1, "cannot reach redis://u:***@127.0.0.1");
+    import("mysql://u:hush@db", &sets).fails(2, "`mysql://u:***@db` is not the URL of a Redis");
+    let locked = Redis::start(Options { password: Some("letmein".into()), ..Options::default() }).unwrap();
+    let address = locked.address();
+    import(&format!("redis://:hush@{address}"), &sets).fails(1, "user or password is wrong");
+    import(&format!("redis://{address}"), &sets).fails(1, "NOAUTH");
+    assert_eq!(import(&locked.url(), &sets).code, 0);
+
+    let url = old.redis.url();
+    import(&url, &["--sets", SETS, "--relation", "lik"]).fails(1, "there is no relation `lik`; did you mean `like`?");
+    import(&url, &["--sets", "app:comment:{}:liked_by"]).fails(2, "such as --object 'post:{}'");
+    for (pattern, words) in [("comment:*:liked_by", "has no hole {}"), ("{}:{}", "more than one hole")] {
+        let ran = import(&url, &["--sets", pattern]);
+        assert!(ran.code == 2 && ran.err.contains(words), "{ran}");
+    }
+    let none = import(&url, &sets);
+    assert!(none.code == 0 && none.out.contains("No set in redis://127.0.0.1"), "{none}");
+    assert!(old.states().is_empty());
+}

@@ -1,1 +1,208 @@
-//! The store in Redis or Valkey, on one node or a Cluster.
+//! The store in Redis or Valkey, on one node or a Cluster, in structures that a user can read in redis-cli.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `keys.rs` | the key plan |
+//! | `options.rs`, `connection.rs` | the URL, connections, what an error means |
+//! | `scripts/` | all that runs inside Redis; `scripts.rs` puts it together |
+//! | `load.rs` | every row asked for |
+//! | `plan.rs`, `part.rs`, `commit.rs` | what a commit checks and changes; sending it |
+//! | `transaction.rs`, `open.rs` | a commit over several slots; ending what another server left open |
+//! | `scan.rs`, `walk.rs`, `audit.rs` | pages, every row, the recount |
+//! | `registry.rs` | which relations and slots there are |
+//! | `follow.rs` | what servers tell each other |
+//! | `facts.rs` | what an operator wants to know, and what is refused |
+//! | `rows.rs`, `answer.rs`, `slots.rs` | rows as text, answers as values, slots |
+
+mod answer;
+mod audit;
+mod commit;
+mod connection;
+mod facts;
+mod follow;
+mod keys;
+mod load;
+mod open;
+mod options;
+mod part;
+mod plan;
+mod registry;
+mod rows;
+mod scan;
+mod scripts;
+mod slots;
+mod transaction;
+mod walk;
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tally_core::ObjectId;
+use tally_core::rows::{Changes, TotalKey};
+use tally_core::time::Stamp;
+use tally_core::view::{Reading, Wants};
+use tally_engine::{
+    Audited, CommitError, Committed, Engine, Finding, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+};
+
+use connection::Link;
+pub use facts::Facts;
+use follow::Follower;
+use keys::Keys;
+pub use options::Options;
+use registry::Registry;
+use scripts::Scripts;
+use walk::Remembered;
+
+/// How long a health check waits.
+const PING_WITHIN: Duration = Duration::from_secs(2);
+
+/// A store in Redis. Clones share it.
+#[derive(Clone)]
+pub struct Redis {
+    keys: Keys,
+    link: Arc<Link>,
+    scripts: Arc<Scripts>,
+    registry: Arc<Registry>,
+    remembered: Arc<Remembered>,
+    follower: Arc<Follower>,
+    /// A number that no other server has.
+    server: u64,
+    transactions: Arc<AtomicU64>,
+    /// Slots of commits that stand and are still to be finished.
+    unfinished: Arc<AtomicU64>,
+    stamp_wanted: Arc<AtomicU64>,
+    stamp_raised: Arc<tokio::sync::Mutex<u64>>,
+    warned: Arc<AtomicBool>,
+}
+
+impl Redis {
+    /// A store that connects when it is first used.
+    pub fn new(options: Options) -> Self {
+        let server = RandomState::new().hash_one("tally");
+        let keys = Keys { prefix: options.prefix.clone(), slots: options.cluster };
+        let link = Arc::new(Link::new(options));
+        let follower = Arc::new(Follower::new(follow::Means {
+            server: format!("{server:016x}"),
+            keys: keys.clone(),
+            link: link.clone(),
+            lease: scripts::lease(),
+            attend: scripts::attend(),
+        }));
+        Self {
+            keys,
+            link,
+            scripts: Arc::default(),
+            registry: Arc::default(),
+            remembered: Arc::default(),
+            follower,
+            server,
+            transactions: Arc::default(),
+            unfinished: Arc::default(),
+            stamp_wanted: Arc::default(),
+            stamp_raised: Arc::default(),
+            warned: Arc::default(),
+        }
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &Options {
+        self.link.options()
+    }
+
+    /// Slots of commits of this server that stand and could not be reached yet to be finished.
+    pub fn unfinished(&self) -> u64 {
+        self.unfinished.load(Ordering::Relaxed)
+    }
+
+    /// Ends every commit that was left behind in some slot, whoever made it. Says in how many slots there was one.
+    pub async fn drain(&self) -> Result<usize, StoreError> {
+        self.resolve_all().await
+    }
+
+    /// Says good-bye to the other servers.
+    pub async fn close(&self) {
+        // A Redis that does not answer need not be waited for.
+        let _ = tokio::time::timeout(PING_WITHIN, self.follower.leave()).await;
+    }
+
+    fn timeout(&self) -> Duration {
+        self.link.options().timeout
+    }
+
+    fn next_transaction(&self) -> String {
+        format!("{:x}-{:x}", self.server, self.transactions.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Engine for Redis {
+    async fn prepare(&self) -> Result<Stamp, StoreError> {
+        self.check().await
+    }
+
+    async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
+        self.read(wants).await
+    }
+
+    async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
+        self.write(&seen, changes).await
+    }
+
+    /// A commit is answered when it is as safe as Redis and the store's URL make it.
+    async fn settle(&self, _mark: Mark) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
+        self.page(range, limit).await
+    }
+
+    async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
+        self.recount(tell).await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        match tokio::time::timeout(PING_WITHIN, self.answers()).await {
+            Ok(answer) => answer,
+            Err(_) => Err(StoreError::Unavailable("Redis does not answer".into())),
+        }
+    }
+
+    fn reading(&self) -> Reading {
+        Reading::Lean
+    }
+
+    fn lanes(&self) -> usize {
+        self.options().lanes
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    async fn lease(&self, work: Lease) -> Result<bool, StoreError> {
+        self.follower.lease(work).await
+    }
+
+    async fn release(&self, work: Lease) {
+        self.follower.release(work);
+    }
+
+    fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
+        self.follower.attend(objects, watched);
+    }
+
+    fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
+        self.follower.tell_changed(totals);
+    }
+
+    fn tell(&self, news: News) {
+        self.follower.tell(&news);
+    }
+
+    async fn news(&self) -> News {
+        self.follower.news().await
+    }
+}

@@ -1,0 +1,172 @@
+//! The key plan. Everything of an object, and everything of a subject, has one tag and so one slot.
+//!
+//! | key | what | holds |
+//! |---|---|---|
+//! | `tally:o:{post:42}:like` | sorted set | who likes it, newest first; its length is the count |
+//! | `tally:o:{post:42}:like:hidden` | sorted set | likes of suspended subjects |
+//! | `tally:o:{post:42}:like:data` | hash | kind and meta of edges that have any |
+//! | `tally:o:{post:42}:like:kinds` | hash | how many of each kind |
+//! | `tally:o:{post:42}` | JSON | the registered object |
+//! | `tally:s:{alice}:like`, `…:hidden` | sorted set | what alice likes, newest first |
+//! | `tally:s:{alice}` | JSON | her suspension |
+//! | `tally:o:{…}:.off`, `tally:s:{…}:.off` | hash | by how much a total differs from its list; never, but by a repair |
+//! | `tally:r:{r7}`, `…:due` | hash, sorted set | remembered answers, and when they may go |
+//! | `tally:sys:{sys}:…` | | API keys, jobs, names of relations, the newest stamp, leases |
+//! | `tally:i:{1f}` | sorted set | what there is in a slot, by name |
+//! | `tally:w:{1f}`, `tally:t:{1f}:…` | hash, text | commits over several slots that are under way |
+//!
+//! Scores are microseconds since 1970, negative, so that the newest comes first.
+
+use tally_core::hash::fingerprint;
+use tally_core::rows::{EdgeKey, Key, ReplayKey, Side, TotalKey};
+
+use crate::slots::{self, slot_of};
+
+/// How many hashes hold remembered answers.
+pub(crate) const REPLAY_PARTS: u64 = 64;
+
+/// Makes keys under a prefix.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    pub(crate) prefix: String,
+    /// Whether a script is held to one slot.
+    pub(crate) slots: bool,
+}
+
+/// The keys of one list of edges, with what belongs to it.
+pub(crate) struct ListKeys {
+    /// Those that everybody sees.
+    pub(crate) shown: String,
+    /// Those of suspended subjects.
+    pub(crate) hidden: String,
+    /// What is attached; on the object's side only.
+    pub(crate) data: String,
+    /// Corrections.
+    pub(crate) off: String,
+}
+
+impl Keys {
+    /// The home of an id on one side, such as `tally:o:{post:42}`.
+    pub(crate) fn home(&self, side: Side, id: &str) -> String {
+        let letter = if side == Side::Object { 'o' } else { 's' };
+        // A tag that would be empty is none at all, so a brace that closes it at once is kept off.
+        let escape = if id.starts_with(['}', '%']) { "%" } else { "" };
+        format!("{}:{letter}:{{{escape}{id}}}", self.prefix)
+    }
+
+    /// The id whose home a key belongs to.
+    pub(crate) fn id_of<'a>(&self, side: Side, key: &'a str) -> Option<&'a str> {
+        let letter = if side == Side::Object { "o:{" } else { "s:{" };
+        let rest = key.strip_prefix(&*self.prefix)?.strip_prefix(':')?.strip_prefix(letter)?;
+        let (id, _) = rest.rsplit_once('}')?;
+        Some(id.strip_prefix('%').unwrap_or(id))
+    }
+
+    pub(crate) fn list(&self, side: Side, id: &str, relation: &str) -> ListKeys {
+        let home = self.home(side, id);
+        let shown = format!("{home}:{relation}");
+        ListKeys {
+            hidden: format!("{shown}:hidden"),
+            data: format!("{shown}:data"),
+            // No relation has a dot in its name.
+            off: format!("{home}:.off"),
+            shown,
+        }
+    }
+
+    pub(crate) fn kinds(&self, object: &str, relation: &str) -> String {
+        format!("{}:{relation}:kinds", self.home(Side::Object, object))
+    }
+
+    /// The hash of a remembered answer, and the list of when they may go.
+    pub(crate) fn replays(&self, part: u64) -> (String, String) {
+        let hash = format!("{}:r:{{r{part}}}", self.prefix);
+        let due = format!("{hash}:due");
+        (hash, due)
+    }
+
+    /// One of the keys of the store as a whole.
+    pub(crate) fn system(&self, name: &str) -> String {
+        format!("{}:sys:{{sys}}:{name}", self.prefix)
+    }
+
+    /// What there is in a slot.
+    pub(crate) fn index(&self, slot: u16) -> String {
+        format!("{}:i:{{{}}}", self.prefix, slots::tag(slot))
+    }
+
+    /// What is under way in a slot.
+    pub(crate) fn open(&self, part: u16) -> String {
+        format!("{}:w:{{{}}}", self.prefix, slots::tag(part))
+    }
+
+    /// What became of a commit.
+    pub(crate) fn record(&self, part: u16, transaction: &str) -> String {
+        format!("{}:t:{{{}}}:{transaction}", self.prefix, slots::tag(part))
+    }
+
+    /// What one script may touch together: a slot, or everything.
+    pub(crate) fn part(&self, key: &str) -> u16 {
+        if self.slots { slot_of(key) } else { 0 }
+    }
+}
+
+/// The hash that a remembered answer is in.
+pub(crate) fn replay_part(key: &ReplayKey) -> u64 {
+    fingerprint(&[key.caller.as_bytes(), key.key.as_bytes()]) % REPLAY_PARTS
+}
+
+/// The field of a remembered answer.
+pub(crate) fn replay_field(key: &ReplayKey) -> String {
+    serde_json::json!([key.caller, key.key]).to_string()
+}
+
+pub(crate) fn replay_key(field: &str) -> Option<ReplayKey> {
+    let (caller, key) = serde_json::from_str(field).ok()?;
+    Some(ReplayKey { caller, key })
+}
+
+/// The entry of an edge's list in the index of its slot. Relations have no zero byte, and come last.
+pub(crate) fn edges_entry(key: &EdgeKey) -> String {
+    format!("e{}\0{}", key.object, key.relation)
+}
+
+/// The entry of a row with a key of its own.
+pub(crate) fn row_entry(key: &Key) -> Option<String> {
+    match key {
+        Key::Object(object) => Some(format!("o{object}")),
+        Key::Subject(subject) => Some(format!("s{subject}")),
+        Key::Edge(edge) => Some(edges_entry(edge)),
+        Key::Replay(_) | Key::Job(_) | Key::ApiKey(_) => None,
+    }
+}
+
+/// The relation whose name a total needs, for whoever lists all relations later.
+pub(crate) fn relation_of(total: &TotalKey) -> &tally_core::Name {
+    match total {
+        TotalKey::Object { relation, .. } | TotalKey::Kind { relation, .. } | TotalKey::Subject { relation, .. } => {
+            relation
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_of_an_id_has_one_slot_and_ids_do_not_meet() {
+        let keys = Keys { prefix: "tally".into(), slots: true };
+        let ids = ["a", "}", "%", "%}", "}a", "a}b", "a}:like", "{", "{}", "a{b}", "%%}", "👍"];
+        let mut all = std::collections::BTreeSet::new();
+        for id in ids {
+            let list = keys.list(Side::Subject, id, "like");
+            let slot = slot_of(&keys.home(Side::Subject, id));
+            for key in [list.shown, list.hidden, list.data, list.off] {
+                assert_eq!(slot_of(&key), slot, "{key}");
+                assert_eq!(keys.id_of(Side::Subject, &key), Some(id), "{key}");
+                assert!(all.insert(key));
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! One slot's share of a commit or of a load: its keys, each once, and words that name them by place.
+
+use std::collections::HashMap;
+
+use crate::connection::{Ask, Words};
+
+/// Keys in the order in which they were first named.
+#[derive(Default)]
+pub(crate) struct KeyTable {
+    places: HashMap<String, usize>,
+    keys: Vec<String>,
+}
+
+impl KeyTable {
+    /// The place of a key, counted from one.
+    pub(crate) fn place(&mut self, key: &str) -> usize {
+        if let Some(place) = self.places.get(key) {
+            return *place;
+        }
+        self.keys.push(key.to_owned());
+        self.places.insert(key.to_owned(), self.keys.len());
+        self.keys.len()
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = String> + '_ {
+        self.keys.iter().cloned()
+    }
+}
+
+/// What a part of a commit checks, changes and tells.
+#[derive(Default)]
+pub(crate) struct Part {
+    pub(crate) table: KeyTable,
+    pub(crate) checks: Words,
+    pub(crate) changes: Words,
+    pub(crate) tells: Words,
+    /// Which addition each number that is told belongs to.
+    pub(crate) told: Vec<usize>,
+}
+
+/// A word of a check or a change.
+pub(crate) enum Word<'a> {
+    /// A key, by its place.
+    Key(&'a str),
+    /// No key.
+    NoKey,
+    /// Anything else.
+    Text(&'a str),
+}
+
+impl Part {
+    pub(crate) fn check(&mut self, op: &str, writes: bool, words: &[Word<'_>]) {
+        self.checks.push(op);
+        self.checks.push(if writes { "1" } else { "0" });
+        push(&mut self.table, &mut self.checks, words);
+    }
+
+    pub(crate) fn change(&mut self, op: &str, words: &[Word<'_>]) {
+        self.changes.push(op);
+        push(&mut self.table, &mut self.changes, words);
+    }
+
+    /// Asks for a number as it is after the changes.
+    pub(crate) fn tell(&mut self, addition: usize, op: &str, words: &[Word<'_>]) {
+        self.told.push(addition);
+        self.tells.push(op);
+        push(&mut self.table, &mut self.tells, words);
+    }
+
+    /// What `commit.lua` is asked: the first keys and words, then this part's own.
+    pub(crate) fn ask(&self, first: &[&str], mode: &str, transaction: &str, record: &str, last: &str) -> Ask {
+        let mut ask = Ask { keys: first.iter().map(|key| (*key).to_owned()).collect(), words: Words::default() };
+        ask.keys.extend(self.table.keys());
+        for word in [mode, transaction, record, last] {
+            ask.words.push(word);
+        }
+        ask.words.number(self.checks.len());
+        ask.words.number(self.changes.len());
+        for words in [&self.checks, &self.changes, &self.tells] {
+            ask.words.append(words);
+        }
+        ask
+    }
+}
+
+/// Writes words down, keys by their places.
+pub(crate) fn push(table: &mut KeyTable, to: &mut Words, words: &[Word<'_>]) {
+    for word in words {
+        match word {
+            Word::Key(key) => to.number(table.place(key)),
+            Word::NoKey => to.push("0"),
+            Word::Text(text) => to.push(text),
+        }
+    }
+}

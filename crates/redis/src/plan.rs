@@ -1,0 +1,302 @@
+//! What a commit checks and changes, slot by slot.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use tally_core::Name;
+use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey};
+use tally_engine::{Seen, StoreError};
+
+use crate::keys::{self, Keys, edges_entry, relation_of, replay_field, replay_part, row_entry};
+use crate::part::Word::{Key as K, NoKey, Text as T};
+use crate::part::{Part, Word};
+use crate::rows::{data, row_text, score};
+
+/// A commit.
+pub(crate) struct Plan<'a> {
+    keys: &'a Keys,
+    pub(crate) parts: BTreeMap<u16, Part>,
+    /// Relations in which edges are made.
+    pub(crate) relations: BTreeSet<Name>,
+    /// Slots in which something is, or is under way.
+    pub(crate) slots: BTreeSet<u16>,
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn new(keys: &'a Keys, seen: &Seen<'_>, changes: &Changes) -> Result<Self, StoreError> {
+        let mut plan = Self { keys, parts: BTreeMap::new(), relations: BTreeSet::new(), slots: BTreeSet::new() };
+        // What the lists themselves will say, so that only the rest is written down as a number.
+        let mut explained: HashMap<TotalKey, i64> = HashMap::with_capacity(2 * changes.rows.len());
+        let changed: HashSet<&Key> = changes.rows.iter().map(|(key, _)| key).collect();
+        for (key, row) in seen.view.seen().filter(|(key, _)| !changed.contains(key)) {
+            plan.check(key, row.as_ref(), false)?;
+        }
+        for (key, change) in &changes.rows {
+            plan.check(key, change.before.as_ref(), true)?;
+            plan.change(key, change, &mut explained)?;
+        }
+        for (total, value) in seen.view.seen_totals() {
+            plan.check_total(total, value);
+        }
+        for (place, (total, by)) in changes.adds.iter().enumerate() {
+            plan.add(total, by - explained.remove(total).unwrap_or(0));
+            plan.tell(place, total);
+        }
+        for (total, by) in explained.into_iter().filter(|(_, by)| *by != 0) {
+            plan.add(&total, -by);
+        }
+        if keys.slots {
+            plan.slots.extend(plan.parts.keys());
+        }
+        Ok(plan)
+    }
+
+    fn part(&mut self, key: &str) -> &mut Part {
+        self.parts.entry(self.keys.part(key)).or_default()
+    }
+
+    fn index_of(&mut self, home: &str) -> String {
+        let slot = crate::slots::slot_of(home);
+        self.slots.insert(slot);
+        self.keys.index(slot)
+    }
+
+    fn check(&mut self, key: &Key, row: Option<&Row>, writes: bool) -> Result<(), StoreError> {
+        if let Key::Edge(edge_key) = key {
+            let edge = match row {
+                Some(Row::Edge(edge)) => Some(edge),
+                _ => None,
+            };
+            return self.check_edge(edge_key, edge, writes);
+        }
+        let text = row.map(row_text).transpose()?;
+        match (place(self.keys, key), text) {
+            (Place::Key(key), None) => self.part(&key).check("n", writes, &[K(&key)]),
+            (Place::Key(key), Some(text)) => self.part(&key).check("s", writes, &[K(&key), T(&text)]),
+            (Place::Field(key, field), None) => self.part(&key).check("g", writes, &[K(&key), T(&field)]),
+            (Place::Field(key, field), Some(text)) => {
+                self.part(&key).check("h", writes, &[K(&key), T(&field), T(&text)]);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_edge(&mut self, key: &EdgeKey, edge: Option<&Edge>, writes: bool) -> Result<(), StoreError> {
+        let list = self.keys.list(Side::Object, key.object.as_str(), key.relation.as_str());
+        let member = key.subject.as_str();
+        let Some(edge) = edge else {
+            self.part(&list.shown).check("a", writes, &[K(&list.shown), K(&list.hidden), T(member)]);
+            return Ok(());
+        };
+        let here = if edge.hidden { &list.hidden } else { &list.shown };
+        let (score, data) = (score(edge.created), data(edge)?);
+        let mut words = vec![K(&list.shown), K(here), K(&list.data), T(member), T(&score)];
+        words.extend(data.as_deref().map(T));
+        self.part(&list.shown).check(if data.is_some() { "E" } else { "e" }, writes, &words);
+        Ok(())
+    }
+
+    fn check_total(&mut self, total: &TotalKey, value: i64) {
+        let value_text = value.to_string();
+        match total {
+            TotalKey::Object { object, relation } => {
+                let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
+                let words = [K(&list.shown), NoKey, K(&list.off), T(relation.as_str()), T(&value_text)];
+                self.part(&list.shown).check("t", false, &words);
+            }
+            TotalKey::Subject { subject, relation } => {
+                let list = self.keys.list(Side::Subject, subject.as_str(), relation.as_str());
+                let words = [K(&list.shown), K(&list.hidden), K(&list.off), T(relation.as_str()), T(&value_text)];
+                self.part(&list.shown).check("t", false, &words);
+            }
+            TotalKey::Kind { object, relation, kind } => {
+                let kinds = self.keys.kinds(object.as_str(), relation.as_str());
+                if value == 0 {
+                    self.part(&kinds).check("g", false, &[K(&kinds), T(kind.as_str())]);
+                } else {
+                    self.part(&kinds).check("h", false, &[K(&kinds), T(kind.as_str()), T(&value_text)]);
+                }
+            }
+        }
+    }
+
+    fn change(
+        &mut self,
+        key: &Key,
+        change: &Change,
+        explained: &mut HashMap<TotalKey, i64>,
+    ) -> Result<(), StoreError> {
+        if let Key::Edge(key) = key {
+            let as_edge = |row: &Option<Row>| match row {
+                Some(Row::Edge(edge)) => Some(edge.clone()),
+                _ => None,
+            };
+            return self.change_edge(key, as_edge(&change.before), as_edge(&change.after), explained);
+        }
+        let text = change.after.as_ref().map(row_text).transpose()?;
+        match (place(self.keys, key), text) {
+            (Place::Key(home), text) => {
+                let (index, entry) = (self.index_of(&home), row_entry(key).unwrap_or_default());
+                match text {
+                    Some(text) => self.part(&home).change("S", &[K(&home), T(&text), K(&index), T(&entry)]),
+                    None => self.part(&home).change("s", &[K(&home), K(&index), T(&entry)]),
+                }
+            }
+            (Place::Field(hash, field), Some(text)) => {
+                self.part(&hash).change("H", &[K(&hash), T(&field), T(&text)]);
+                if let Some((list, score)) = self.listed(key, change.after.as_ref()) {
+                    match score {
+                        Some(score) => self.part(&hash).change("z", &[K(&list), T(&field), T(&score)]),
+                        None => self.part(&hash).change("x", &[K(&list), T(&field)]),
+                    }
+                }
+            }
+            (Place::Field(hash, field), None) => {
+                self.part(&hash).change("h", &[K(&hash), T(&field)]);
+                if let Some((list, _)) = self.listed(key, None) {
+                    self.part(&hash).change("x", &[K(&list), T(&field)]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The list in which a field also stands, and where in it: remembered answers by when they may go,
+    /// jobs until they end.
+    fn listed(&self, key: &Key, row: Option<&Row>) -> Option<(String, Option<String>)> {
+        match (key, row) {
+            (Key::Replay(key), row) => {
+                let (_, due) = self.keys.replays(replay_part(key));
+                let score = match row {
+                    Some(Row::Replay(replay)) => Some(replay.expires_at.0.to_string()),
+                    _ => None,
+                };
+                Some((due, score))
+            }
+            (Key::Job(_), row) => {
+                let open = matches!(row, Some(Row::Job(job)) if job.finished_at.is_none());
+                Some((self.keys.system("jobs:open"), open.then(|| "0".into())))
+            }
+            _ => None,
+        }
+    }
+
+    fn change_edge(
+        &mut self,
+        key: &EdgeKey,
+        before: Option<Edge>,
+        after: Option<Edge>,
+        explained: &mut HashMap<TotalKey, i64>,
+    ) -> Result<(), StoreError> {
+        for (edge, by) in [(&before, -1), (&after, 1)] {
+            for total in edge.iter().flat_map(|edge| key.totals(edge)) {
+                if !matches!(total, TotalKey::Kind { .. }) {
+                    *explained.entry(total).or_insert(0) += by;
+                }
+            }
+        }
+        if after.is_some() {
+            self.relations.insert(key.relation.clone());
+        }
+        let stands = |edge: &Edge| (edge.created, edge.hidden);
+        if before.as_ref().map(stands) != after.as_ref().map(stands) {
+            self.move_edge(key, before.as_ref(), after.as_ref());
+        }
+        let (was, will) = (before.as_ref().map(data), after.as_ref().map(data));
+        let (was, will) = (was.transpose()?.flatten(), will.transpose()?.flatten());
+        if was != will {
+            let list = self.keys.list(Side::Object, key.object.as_str(), key.relation.as_str());
+            let (part, member) = (self.part(&list.shown), key.subject.as_str());
+            match will {
+                Some(text) => part.change("H", &[K(&list.data), T(member), T(&text)]),
+                None => part.change("h", &[K(&list.data), T(member)]),
+            }
+        }
+        Ok(())
+    }
+
+    /// An edge's place in both lists. It comes into one before it leaves the other, so that an object
+    /// that has edges is always listed.
+    fn move_edge(&mut self, key: &EdgeKey, before: Option<&Edge>, after: Option<&Edge>) {
+        let moved = before.filter(|was| after.is_none_or(|will| will.hidden != was.hidden));
+        for side in [Side::Object, Side::Subject] {
+            let list = self.keys.list(side, key.end(side), key.relation.as_str());
+            let member = key.other(side);
+            let of = |hidden: bool| if hidden { &list.hidden } else { &list.shown };
+            let listed = side == Side::Object;
+            let index = if listed { self.index_of(&list.shown) } else { String::new() };
+            let entry = edges_entry(key);
+            let part = self.part(&list.shown);
+            if let Some(edge) = after {
+                let score = score(edge.created);
+                let mut words: Vec<Word<'_>> = vec![K(of(edge.hidden)), T(member), T(&score)];
+                if listed {
+                    words.extend([K(&index), T(&entry)]);
+                }
+                part.change(if listed { "Z" } else { "z" }, &words);
+            }
+            if let Some(edge) = moved {
+                let mut words: Vec<Word<'_>> = vec![K(of(edge.hidden)), T(member)];
+                if listed {
+                    words.extend([K(of(!edge.hidden)), K(&index), T(&entry)]);
+                }
+                part.change(if listed { "X" } else { "x" }, &words);
+            }
+        }
+    }
+
+    /// Adds what no list accounts for.
+    fn add(&mut self, total: &TotalKey, by: i64) {
+        if by == 0 {
+            return;
+        }
+        let (hash, field) = match total {
+            TotalKey::Object { object, relation } => {
+                (self.keys.list(Side::Object, object.as_str(), relation.as_str()).off, relation)
+            }
+            TotalKey::Subject { subject, relation } => {
+                (self.keys.list(Side::Subject, subject.as_str(), relation.as_str()).off, relation)
+            }
+            TotalKey::Kind { object, relation, kind } => {
+                (self.keys.kinds(object.as_str(), relation.as_str()), kind)
+            }
+        };
+        self.relations.insert(relation_of(total).clone());
+        self.part(&hash).change("I", &[K(&hash), T(field.as_str()), T(&by.to_string())]);
+    }
+
+    fn tell(&mut self, place: usize, total: &TotalKey) {
+        match total {
+            TotalKey::Object { object, relation } => {
+                let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
+                let words = [K(&list.shown), K(&list.off), T(relation.as_str())];
+                self.part(&list.shown).tell(place, "K", &words);
+            }
+            TotalKey::Kind { object, relation, kind } => {
+                let kinds = self.keys.kinds(object.as_str(), relation.as_str());
+                self.part(&kinds).tell(place, "k", &[K(&kinds), T(kind.as_str())]);
+            }
+            // Shown to nobody; a limit loads it.
+            TotalKey::Subject { .. } => {}
+        }
+    }
+}
+
+/// Where a row that is one text lives.
+pub(crate) enum Place {
+    /// Under a key of its own.
+    Key(String),
+    /// In a field of a hash.
+    Field(String, String),
+}
+
+pub(crate) fn place(keys: &Keys, key: &Key) -> Place {
+    match key {
+        Key::Object(object) => Place::Key(keys.home(Side::Object, object.as_str())),
+        Key::Subject(subject) => Place::Key(keys.home(Side::Subject, subject.as_str())),
+        Key::Replay(replay) => Place::Field(keys.replays(keys::replay_part(replay)).0, replay_field(replay)),
+        Key::Job(job) => Place::Field(keys.system("jobs"), format!("{:016x}", job.0)),
+        Key::ApiKey(id) => Place::Field(keys.system("keys"), id.clone()),
+        // An edge is several things; whoever asks has dealt with it.
+        Key::Edge(edge) => Place::Key(keys.home(Side::Object, edge.object.as_str())),
+    }
+}

@@ -1,0 +1,42 @@
+//! Everything that runs inside Redis.
+
+use crate::connection::Script;
+
+const APPLY: &str = include_str!("scripts/apply.lua");
+
+/// Each script once, with its hash.
+pub(crate) struct Scripts {
+    pub(crate) load: Script,
+    pub(crate) list: Script,
+    pub(crate) commit: Script,
+    pub(crate) finish: Script,
+    pub(crate) peek: Script,
+    pub(crate) raise: Script,
+    pub(crate) register: Script,
+}
+
+impl Default for Scripts {
+    fn default() -> Self {
+        let writes = |source: &str| Script::new(source.to_owned(), true);
+        let reads = |source: &str| Script::new(source.to_owned(), false);
+        Self {
+            load: reads(include_str!("scripts/load.lua")),
+            list: reads(include_str!("scripts/list.lua")),
+            commit: writes(&[APPLY, include_str!("scripts/commit.lua")].concat()),
+            finish: writes(&[APPLY, include_str!("scripts/finish.lua")].concat()),
+            peek: reads(include_str!("scripts/peek.lua")),
+            raise: writes(include_str!("scripts/raise.lua")),
+            register: writes(include_str!("scripts/register.lua")),
+        }
+    }
+}
+
+/// Work that one server at a time does for all.
+pub(crate) fn lease() -> Script {
+    Script::new(include_str!("scripts/lease.lua").to_owned(), true)
+}
+
+/// Objects that are watched.
+pub(crate) fn attend() -> Script {
+    Script::new(include_str!("scripts/attend.lua").to_owned(), true)
+}

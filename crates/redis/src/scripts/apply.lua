@@ -1,0 +1,65 @@
+-- Changes, one after another: a letter, and what it needs. A key is named by its place behind the first keys.
+
+local call = redis.call
+
+local function apply(keys, base, args, at, last)
+  local function key(place) return keys[base + tonumber(args[place])] end
+  while at <= last do
+    local op = args[at]
+    if op == 'z' then -- key member score
+      call('ZADD', key(at + 1), args[at + 3], args[at + 2])
+      at = at + 4
+    elseif op == 'Z' then -- the same where every key is listed: key member score index entry
+      local list = key(at + 1)
+      if call('ZADD', list, args[at + 3], args[at + 2]) == 1 and call('ZCARD', list) == 1 then
+        call('ZADD', key(at + 4), 0, args[at + 5])
+      end
+      at = at + 6
+    elseif op == 'x' then -- key member
+      call('ZREM', key(at + 1), args[at + 2])
+      at = at + 3
+    elseif op == 'X' then -- key member twin index entry
+      local list = key(at + 1)
+      call('ZREM', list, args[at + 2])
+      if call('EXISTS', list, key(at + 3)) == 0 then call('ZREM', key(at + 4), args[at + 5]) end
+      at = at + 6
+    elseif op == 'S' then -- key value index entry
+      call('SET', key(at + 1), args[at + 2])
+      call('ZADD', key(at + 3), 0, args[at + 4])
+      at = at + 5
+    elseif op == 's' then -- key index entry
+      call('DEL', key(at + 1))
+      call('ZREM', key(at + 2), args[at + 3])
+      at = at + 4
+    elseif op == 'H' then -- key field value
+      call('HSET', key(at + 1), args[at + 2], args[at + 3])
+      at = at + 4
+    elseif op == 'h' then -- key field
+      call('HDEL', key(at + 1), args[at + 2])
+      at = at + 3
+    elseif op == 'I' then -- key field by
+      local hash = key(at + 1)
+      if call('HINCRBY', hash, args[at + 2], args[at + 3]) == 0 then call('HDEL', hash, args[at + 2]) end
+      at = at + 4
+    else
+      error('no such change: ' .. tostring(op))
+    end
+  end
+end
+
+-- Numbers as they are now, each as a cardinality and what is added to it.
+local function tell(keys, base, args, at, last, told)
+  while at <= last do
+    if args[at] == 'K' then -- list off field
+      told[#told + 1] = call('ZCARD', keys[base + tonumber(args[at + 1])])
+      told[#told + 1] = call('HGET', keys[base + tonumber(args[at + 2])], args[at + 3]) or '0'
+      at = at + 4
+    else -- 'k': hash field
+      told[#told + 1] = 0
+      told[#told + 1] = call('HGET', keys[base + tonumber(args[at + 1])], args[at + 2]) or '0'
+      at = at + 3
+    end
+  end
+  return told
+end
+

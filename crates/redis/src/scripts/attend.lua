@@ -1,0 +1,10 @@
+-- Says that objects are watched for a while, and forgets those that nobody watches any more.
+--
+-- KEYS  watched
+-- ARGV  milliseconds objects…
+
+local now = redis.call('TIME')
+now = now[1] * 1000 + math.floor(now[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+for place = 2, #ARGV do redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[place]) end
+return 1

@@ -1,0 +1,15 @@
+-- One page of a list with what is attached to its edges.
+--
+-- KEYS  open list data
+-- ARGV  slots score offset count     Answers whether something is open, then member, score and data of each.
+
+local call = redis.call
+local found = {ARGV[1] == '1' and call('EXISTS', KEYS[1]) or 0}
+local page = call('ZRANGE', KEYS[2], ARGV[2], '+inf', 'BYSCORE', 'LIMIT', ARGV[3], ARGV[4], 'WITHSCORES')
+local has_data = call('EXISTS', KEYS[3]) == 1
+for place = 1, #page, 2 do
+  found[#found + 1] = page[place]
+  found[#found + 1] = page[place + 1]
+  found[#found + 1] = has_data and call('HGET', KEYS[3], page[place]) or ''
+end
+return found

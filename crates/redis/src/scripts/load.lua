@@ -1,0 +1,38 @@
+-- Rows and totals of one slot, as of one moment.
+--
+-- KEYS  open rows…
+-- ARGV  slots asks…     Answers seconds, microseconds, whether something is open, and one value for each ask:
+--                       an edge as h (if hidden), its score, a space and its data.
+
+local call = redis.call
+local now = call('TIME')
+local found = {now[1], now[2], ARGV[1] == '1' and call('EXISTS', KEYS[1]) or 0}
+local at, last, next = 2, #ARGV, 4
+while at <= last do
+  local op, first = ARGV[at], KEYS[1 + tonumber(ARGV[at + 1])]
+  if op == 'e' then -- shown hidden data member
+    local member = ARGV[at + 4]
+    local hidden, score = '', call('ZSCORE', first, member)
+    if not score then hidden, score = 'h', call('ZSCORE', KEYS[1 + tonumber(ARGV[at + 2])], member) end
+    if score then
+      found[next] = hidden .. score .. ' ' .. (call('HGET', KEYS[1 + tonumber(ARGV[at + 3])], member) or '')
+    else
+      found[next] = false
+    end
+    at = at + 5
+  elseif op == 's' then -- key
+    found[next] = call('GET', first)
+    at = at + 2
+  elseif op == 'h' then -- key field
+    found[next] = call('HGET', first, ARGV[at + 2])
+    at = at + 3
+  else -- 't': a total as its length and what is added to it: shown hidden off field
+    found[next] = call('ZCARD', first)
+    if ARGV[at + 2] ~= '0' then found[next] = found[next] + call('ZCARD', KEYS[1 + tonumber(ARGV[at + 2])]) end
+    next = next + 1
+    found[next] = call('HGET', KEYS[1 + tonumber(ARGV[at + 3])], ARGV[at + 4]) or '0'
+    at = at + 5
+  end
+  next = next + 1
+end
+return found

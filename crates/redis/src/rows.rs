@@ -47,7 +47,11 @@ pub(crate) fn edge(hidden: bool, score: &str, data: &str) -> Result<Edge, StoreE
     let data: Data = if data.is_empty() { Data::default() } else { read(data)? };
     let created = match data.created {
         Some(created) => created,
-        None => score.trim_start_matches('-').parse().map_err(|_| unreadable(score))?,
+        None => match score.trim_start_matches('-') {
+            // Too large to be exact; the side that has the data knows better.
+            large if large.contains('e') => large.parse::<f64>().map_err(|_| unreadable(score))? as u64,
+            exact => exact.parse().map_err(|_| unreadable(score))?,
+        },
     };
     Ok(Edge { created: Stamp(created), kind: data.kind, meta: data.meta, hidden })
 }

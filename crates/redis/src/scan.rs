@@ -71,19 +71,29 @@ impl Redis {
         count: usize,
         found: &mut Vec<(Key, Row)>,
     ) -> Result<(), StoreError> {
-        let mut offset = 0;
+        let mut from = from;
+        let mut wanted = count - found.len() + 1;
         while found.len() < count {
-            let wanted = count - found.len() + usize::from(from.is_some());
-            let page = self.entries(list, relation, from.as_ref(), offset, wanted).await?;
-            let (read, is_last) = (page.len(), page.len() < wanted);
-            offset += read;
-            let behind = page.into_iter().filter(|(key, score, _)| match &from {
-                Some(cursor) => !is_at_or_before(score, key.other(list.side), cursor),
-                None => true,
-            });
+            let page = self.entries(list, relation, from.as_ref(), wanted).await?;
+            let is_last = page.len() < wanted;
+            let last = page.last().map(|(key, score, _)| Cursor { score: score.clone(), other: key.other(list.side).into() });
+            let behind: Vec<(EdgeKey, Edge)> = page
+                .into_iter()
+                .filter(|(key, score, _)| {
+                    from.as_ref().is_none_or(|from| !is_at_or_before(score, key.other(list.side), from))
+                })
+                .map(|(key, _, edge)| (key, edge))
+                .collect();
+            if behind.is_empty() {
+                // So many edges have one stamp that none behind the cursor was among them.
+                wanted *= 2;
+            } else {
+                // Where the next page begins does not depend on how many are before it: others come and go.
+                from = last;
+            }
             match list.side {
-                Side::Object => found.extend(behind.map(|(key, _, edge)| (Key::Edge(key), Row::Edge(edge)))),
-                Side::Subject => found.extend(self.whole(behind.map(|(key, _, edge)| (key, edge))).await?),
+                Side::Object => found.extend(behind.into_iter().map(|(key, edge)| (Key::Edge(key), Row::Edge(edge)))),
+                Side::Subject => found.extend(self.whole(behind).await?),
             }
             if is_last {
                 return Ok(());
@@ -98,7 +108,6 @@ impl Redis {
         list: &ListKey,
         relation: &Name,
         from: Option<&Cursor>,
-        offset: usize,
         count: usize,
     ) -> Result<Vec<(EdgeKey, String, Edge)>, StoreError> {
         let keys = self.keys.list(list.side, &list.id, relation.as_str());
@@ -106,7 +115,7 @@ impl Redis {
         let slot = self.keys.part(&here);
         let slots = if self.keys.slots { "1" } else { "0" };
         let score = from.map_or("-inf", |cursor| &cursor.score);
-        let words = [slots, score, &offset.to_string(), &count.to_string()];
+        let words = [slots, score, &count.to_string()];
         let ask = Ask::new([self.keys.open(slot), here, keys.data], &words);
         loop {
             let mut values = items(self.link.run(&self.scripts.list, &ask).await?)?.into_iter();
@@ -125,8 +134,7 @@ impl Redis {
     }
 
     /// What is attached to an edge is kept with its object. An entry whose edge has moved since is left out.
-    async fn whole(&self, entries: impl Iterator<Item = (EdgeKey, Edge)>) -> Result<Vec<(Key, Row)>, StoreError> {
-        let entries: Vec<(EdgeKey, Edge)> = entries.collect();
+    async fn whole(&self, entries: Vec<(EdgeKey, Edge)>) -> Result<Vec<(Key, Row)>, StoreError> {
         let wanted = entries.iter().map(|(key, _)| Key::Edge(key.clone())).collect();
         let loaded = self.read(&Wants { rows: wanted, totals: Vec::new() }).await?;
         let same = |entry: &Edge, row: &Row| matches!(row, Row::Edge(edge) if edge.hidden == entry.hidden && rows::score(edge.created) == rows::score(entry.created));

@@ -1,7 +1,11 @@
 //! `tally import`: what an application has elsewhere becomes edges.
 
+mod connect;
+mod counters;
 mod edges;
+mod finding;
 mod pattern;
+mod plan;
 mod report;
 mod source;
 mod state;
@@ -18,10 +22,11 @@ use super::progress;
 use super::target::{self, Target, TargetArgs};
 use edges::Edges;
 use pattern::Pattern;
+use plan::Plan;
 use report::Report;
 use source::Source;
 use state::{Header, State};
-use work::{Plan, Work};
+use work::Work;
 
 const REDIS_HELP: &str = "\
 Examples:
@@ -150,6 +155,9 @@ async fn redis(args: RedisArgs, target: &Target) -> Result<(), Failure> {
     let (mut state, at) = State::open(path, &header, source.runs(), args.restart)?;
     let (resumed, at) = (at.is_some(), at.unwrap_or_default());
     let bar = progress::rows(if plan.dry_run { "reading" } else { "importing" });
+    // What was read before says nothing about how fast it goes now.
+    bar.set_position(at.totals.members);
+    bar.reset_eta();
     let told = |members| bar.set_position(members);
     let work = Work { plan: &plan, source: &source, edges: &edges, state: &mut state, at, told: &told };
     let done = work.run().await;

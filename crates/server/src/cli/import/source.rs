@@ -1,20 +1,15 @@
 //! The old Redis: one server, or every master of a cluster. It is only ever read, a page at a time.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
-use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
-use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRoutingInfo};
-use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
+use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
+use redis::{Cmd, FromRedisValue, RedisError, RedisResult};
 use serde::{Deserialize, Serialize};
 
+use super::connect::failure;
 use crate::cli::failure::Failure;
-use crate::tls::install_crypto;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// About how many keys one step of `SCAN` looks at. Others wait for that long.
 const SCAN_KEYS: usize = 500;
 /// About how many members are read at once.
@@ -22,23 +17,23 @@ const PAGE_MEMBERS: usize = 1_000;
 
 /// An open Redis.
 pub(super) struct Source {
-    link: Link,
-    shown: String,
-    shards: Vec<Shard>,
+    pub(super) link: Link,
+    pub(super) shown: String,
+    pub(super) shards: Vec<Shard>,
 }
 
 #[derive(Clone)]
-enum Link {
+pub(super) enum Link {
     Node(MultiplexedConnection),
     Cluster(ClusterConnection),
 }
 
 /// A server with a part of the keys.
-struct Shard {
+pub(super) struct Shard {
     /// Its place in a cluster.
-    address: Option<(String, u16)>,
+    pub(super) address: Option<(String, u16)>,
     /// Which run of the server this is: a cursor means nothing to the next one.
-    run: Option<String>,
+    pub(super) run: Option<String>,
 }
 
 /// How members are kept.
@@ -94,35 +89,6 @@ pub(super) enum Look {
 }
 
 impl Source {
-    /// Connects, and finds out whether it is a cluster.
-    pub(super) async fn open(url: &str) -> Result<Self, Failure> {
-        install_crypto();
-        // A socket's URL has its password in the query.
-        let shown = tally::redacted(url).split('?').next().unwrap_or_default().to_owned();
-        let nodes = nodes(url);
-        let wrong = |_| {
-            Failure::usage(format!("`{shown}` is not the URL of a Redis, such as redis://user:password@host:6379/0"))
-        };
-        let clients: Vec<Client> =
-            nodes.iter().map(|node| Client::open(node.as_str())).collect::<Result<_, _>>().map_err(wrong)?;
-        let told = |error| failure(&shown, &error);
-        let mut node = first_of(&clients).await.map_err(told)?;
-        let about = match about().query_async::<String>(&mut node).await {
-            // Not everybody may ask. Then nothing is known of it, and an import begins anew each time.
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => String::new(),
-            other => other.map_err(told)?,
-        };
-        if field(&about, "redis_mode") != Some("cluster") {
-            let shards = vec![Shard { address: None, run: run_of(&about) }];
-            return Ok(Self { link: Link::Node(node), shown, shards });
-        }
-        let builder = ClusterClient::builder(nodes).connection_timeout(CONNECT_TIMEOUT);
-        let cluster = builder.response_timeout(ANSWER_TIMEOUT).build().map_err(told)?;
-        let mut cluster = cluster.get_async_connection().await.map_err(told)?;
-        let shards = masters(&mut cluster).await.map_err(told)?;
-        Ok(Self { link: Link::Cluster(cluster), shown, shards })
-    }
-
     /// Its URL without a password.
     pub(super) fn shown(&self) -> &str {
         &self.shown
@@ -174,6 +140,19 @@ impl Source {
         // Between the questions somebody may have put something else there.
         let Some((first, counts)) = first?.zip(counts?) else { return Ok(Look::Other("unknown".into())) };
         Ok(Look::Members { kind, first, counts })
+    }
+
+    /// For pairs of a set and its counter: the counter, where there is no such set.
+    pub(super) async fn counters_alone(&self, pairs: &[(String, String)]) -> Result<Vec<Option<Counter>>, Failure> {
+        let alone = |(set, counter): &(String, String)| {
+            let (exists, counter) = (redis::cmd("EXISTS").arg(set).to_owned(), counter.clone());
+            async move {
+                let (exists, counter) = tokio::join!(self.ask::<bool>(&exists), self.counter(Some(&counter)));
+                Ok((!exists?).then_some(counter?))
+            }
+        };
+        let answers: RedisResult<Vec<_>> = join_all(pairs.iter().map(alone)).await.into_iter().collect();
+        answers.map_err(|error| self.failure(&error))
     }
 
     /// How many members a key has, whatever it is called.
@@ -260,74 +239,6 @@ impl Source {
     }
 }
 
-/// The servers that a URL names: several where it is written as that of a store in a cluster.
-fn nodes(url: &str) -> Vec<String> {
-    let Some((scheme, rest)) = url.split_once("+cluster://") else { return vec![url.to_owned()] };
-    let (user, addresses) =
-        rest.rsplit_once('@').map_or((String::new(), rest), |(user, rest)| (format!("{user}@"), rest));
-    addresses.split(',').map(|address| format!("{scheme}://{user}{address}")).collect()
-}
-
-/// A connection to the first that answers; otherwise what was wrong with the last.
-async fn first_of(clients: &[Client]) -> RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(Some(ANSWER_TIMEOUT));
-    let mut wrong = RedisError::from((ErrorKind::InvalidClientConfig, "no server is named"));
-    for client in clients {
-        match client.get_multiplexed_async_connection_with_config(&config).await {
-            Ok(connection) => return Ok(connection),
-            Err(error) => wrong = error,
-        }
-    }
-    Err(wrong)
-}
-
-/// The masters, in the order of their addresses, so that a second run finds the same order.
-async fn masters(cluster: &mut ClusterConnection) -> RedisResult<Vec<Shard>> {
-    let route = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-    let answers = cluster.route_command(about(), route).await?;
-    let mut answers: Vec<(String, String)> = redis::from_redis_value(answers)?;
-    answers.sort();
-    let shard = |(address, about): (String, String)| {
-        let (host, port) = address.rsplit_once(':')?;
-        Some(Shard { address: Some((host.to_owned(), port.parse().ok()?)), run: run_of(&about) })
-    };
-    let found: Option<Vec<Shard>> = answers.into_iter().map(shard).collect();
-    found.ok_or_else(|| (ErrorKind::Client, "the cluster's addresses could not be read").into())
-}
-
-fn about() -> Cmd {
-    redis::cmd("INFO").arg("server").to_owned()
-}
-
-fn run_of(about: &str) -> Option<String> {
-    field(about, "run_id").map(str::to_owned)
-}
-
-fn field<'a>(about: &'a str, name: &str) -> Option<&'a str> {
-    about.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
-}
-
 fn is_other(error: &RedisError) -> bool {
     error.code() == Some("WRONGTYPE")
-}
-
-fn failure(shown: &str, error: &RedisError) -> Failure {
-    let said = match (error.code(), error.detail()) {
-        _ if error.kind() == ErrorKind::AuthenticationFailed => "user or password is wrong".to_owned(),
-        (Some(code), Some(detail)) => format!("{code} {}", detail.trim_end_matches('.')),
-        _ => error.to_string(),
-    };
-    if error.kind() == ErrorKind::AuthenticationFailed || matches!(error.code(), Some("WRONGPASS" | "NOAUTH")) {
-        let advice = "give user and password in the URL, redis://user:password@host";
-        return Failure::new(format!("{shown} does not let us in: {said}; {advice}"));
-    }
-    if error.is_timeout() {
-        return Failure::new(format!("{shown} did not answer in time"));
-    }
-    if error.is_io_error() {
-        return Failure::new(format!("cannot reach {shown}: {said}"));
-    }
-    Failure::new(format!("{shown} says: {said}"))
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::report::{Finding, Subtotal, Totals};
+use super::finding::{Finding, Subtotal, Totals};
 use super::source::{Kind, Place};
 use crate::cli::failure::Failure;
 
@@ -37,9 +37,21 @@ impl Header {
     }
 }
 
+/// What is read: everything once for each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Pass {
+    #[default]
+    Sets,
+    /// Old counters whose set is gone.
+    Counters,
+    Done,
+}
+
 /// How far an import is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Checkpoint {
+    pub(super) pass: Pass,
     /// The server whose keys are read.
     pub(super) shard: usize,
     /// Where `SCAN` goes on.

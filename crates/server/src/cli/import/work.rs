@@ -5,29 +5,18 @@
 use tally::core::{ObjectId, SubjectId};
 
 use super::edges::{BATCH_EDGES, Edges};
-use super::pattern::Pattern;
-use super::report::{Disagreement, Finding, Refused, Skipped, Subtotal};
+use super::finding::{Disagreement, Finding, Refused, Skipped, Subtotal};
+use super::plan::{Plan, shown};
 use super::source::{Counter, Counts, Kind, Look, Page, Source};
-use super::state::{Checkpoint, Large, State};
+use super::state::{Checkpoint, Large, Pass, State};
 use crate::cli::failure::Failure;
 
 /// Keys whose members are in memory at once.
-const KEYS_AT_ONCE: usize = 50;
+const KEYS_AT_ONCE: usize = 200;
 /// Pages of a large set between two checkpoints.
 const PAGES_A_CHECKPOINT: usize = 5;
 /// Steps through keys of which none fits, between two checkpoints.
 const STEPS_A_CHECKPOINT: usize = 100;
-/// Bytes of a member that is shown. One may be half a gigabyte.
-const SHOWN_BYTES: usize = 300;
-
-/// What to import.
-pub(super) struct Plan {
-    pub(super) sets: Pattern,
-    pub(super) object: Pattern,
-    pub(super) subject: Pattern,
-    pub(super) counts: Option<Pattern>,
-    pub(super) dry_run: bool,
-}
 
 /// An import under way.
 pub(super) struct Work<'a> {
@@ -57,16 +46,15 @@ struct Waiting {
 impl Work<'_> {
     /// Goes on until everything is read.
     pub(super) async fn run(mut self) -> Result<Checkpoint, Failure> {
-        let mut steps = 0;
-        loop {
+        for steps in 1.. {
             while let Some(large) = self.at.large.last().cloned() {
                 self.finish_large(large).await?;
             }
-            if self.at.shard >= self.source.shards() {
-                break;
-            }
-            let some = self.step().await?;
-            steps += 1;
+            let some = match self.at.pass {
+                Pass::Sets => self.step().await?,
+                Pass::Counters => self.step_counters().await?,
+                Pass::Done => break,
+            };
             if some || steps % STEPS_A_CHECKPOINT == 0 {
                 self.state.reach(&self.at)?;
             }
@@ -83,7 +71,7 @@ impl Work<'_> {
         let mut found = Vec::new();
         for key in &keys {
             if let Some(id) = self.plan.sets.id_in(key) {
-                match self.object_of(id) {
+                match self.plan.object_of(id) {
                     Ok((id, object)) => found.push(Found { key: self.plan.sets.with(&id), id, object }),
                     Err(reason) => self.refuse_key(key, reason).await?,
                 }
@@ -92,17 +80,29 @@ impl Work<'_> {
         for some in found.chunks(KEYS_AT_ONCE) {
             self.import(some).await?;
         }
-        self.at.cursor = cursor;
-        if cursor == 0 {
-            self.at.shard += 1;
-        }
+        self.go_on_at(cursor);
         Ok(!keys.is_empty())
+    }
+
+    /// To the next step, the next server, or the next pass.
+    pub(super) fn go_on_at(&mut self, cursor: u64) {
+        self.at.cursor = cursor;
+        if cursor != 0 {
+            return;
+        }
+        self.at.shard += 1;
+        if self.at.shard == self.source.shards() {
+            self.at.shard = 0;
+            self.at.pass = match self.at.pass {
+                Pass::Sets => Pass::Counters,
+                Pass::Counters | Pass::Done => Pass::Done,
+            };
+        }
     }
 
     /// Imports some keys; of those with many members, the first page.
     async fn import(&mut self, found: &[Found]) -> Result<(), Failure> {
-        let counter = |found: &Found| self.plan.counts.as_ref().map(|counts| counts.with(&found.id));
-        let keys: Vec<_> = found.iter().map(|found| (found.key.clone(), counter(found))).collect();
+        let keys: Vec<_> = found.iter().map(|found| (found.key.clone(), self.plan.counter_of(&found.id))).collect();
         let (mut sums, mut rest, mut waiting) = (Vec::new(), Vec::new(), Waiting::default());
         for (found, look) in found.iter().zip(self.source.look(&keys).await?) {
             let (kind, first, counts) = match look {
@@ -151,8 +151,8 @@ impl Work<'_> {
             }
         }
         self.at.large.pop();
-        let counter = self.plan.sets.id_in(key.as_bytes()).map(String::from_utf8_lossy);
-        let counter = counter.zip(self.plan.counts.as_ref()).map(|(id, counts)| counts.with(&id));
+        let id = self.plan.sets.id_in(key.as_bytes()).map(String::from_utf8_lossy);
+        let counter = id.and_then(|id| self.plan.counter_of(&id));
         match self.source.counts(&key, large.kind, counter.as_deref()).await? {
             Some(counts) => self.close(vec![(large.so_far, counts)]).await?,
             None => self.skip(&key, "it was replaced while it was read".into())?,
@@ -172,7 +172,7 @@ impl Work<'_> {
         for member in page.members {
             self.at.totals.members += 1;
             sums[last].read += 1;
-            match self.subject_of(&member) {
+            match self.plan.subject_of(&member) {
                 Ok(_) if self.plan.dry_run => {}
                 Ok(subject) => {
                     waiting.edges.push((object.clone(), subject));
@@ -207,7 +207,7 @@ impl Work<'_> {
     }
 
     /// Compares the numbers of objects whose members are all in.
-    async fn close(&mut self, mut whole: Vec<(Subtotal, Counts)>) -> Result<(), Failure> {
+    pub(super) async fn close(&mut self, mut whole: Vec<(Subtotal, Counts)>) -> Result<(), Failure> {
         let unknown: Vec<usize> = (0..whole.len()).filter(|at| whole[*at].0.count.is_none()).collect();
         if !unknown.is_empty() {
             let objects: Result<Vec<_>, _> = unknown.iter().map(|at| ObjectId::new(&whole[*at].0.object)).collect();
@@ -225,22 +225,6 @@ impl Work<'_> {
             }
         }
         Ok(())
-    }
-
-    fn object_of(&self, id: &[u8]) -> Result<(String, ObjectId), String> {
-        let id = std::str::from_utf8(id).map_err(|_| "the object's id is not UTF-8".to_owned())?;
-        let object = ObjectId::new(&self.plan.object.with(id)).map_err(|refusal| refusal.to_string())?;
-        Ok((id.to_owned(), object))
-    }
-
-    fn subject_of(&self, member: &[u8]) -> Result<SubjectId, String> {
-        let subject = &self.plan.subject;
-        if member.is_empty() {
-            return Err("it is empty".into());
-        }
-        let id = subject.id_in(member).ok_or_else(|| format!("it is not like {subject}"))?;
-        let id = std::str::from_utf8(id).map_err(|_| "it is not UTF-8".to_owned())?;
-        SubjectId::new(id).map_err(|refusal| refusal.to_string())
     }
 
     fn refuse(&mut self, sum: &mut Subtotal, member: String, code: &str, reason: String) -> Result<(), Failure> {
@@ -263,24 +247,4 @@ impl Work<'_> {
         self.at.totals.skipped += 1;
         self.state.found(Finding::Skip(Skipped { key: key.to_owned(), reason }))
     }
-}
-
-impl Subtotal {
-    fn of(key: &str, object: &ObjectId) -> Self {
-        let (key, object) = (key.to_owned(), object.to_string());
-        Self { key, object, read: 0, added: 0, present: 0, refused: 0, count: None }
-    }
-}
-
-/// Bytes as a person can read them.
-fn shown(bytes: &[u8]) -> String {
-    let some = &bytes[..bytes.len().min(SHOWN_BYTES)];
-    let cut = if some.len() < bytes.len() { "…" } else { "" };
-    let text = match std::str::from_utf8(some) {
-        Ok(text) => text.to_owned(),
-        // The cut may have gone through a character.
-        Err(error) if error.error_len().is_none() && !cut.is_empty() => String::from_utf8_lossy(some).into_owned(),
-        Err(_) => some.escape_ascii().to_string(),
-    };
-    format!("{text}{cut}")
 }

@@ -215,6 +215,18 @@ impl Command {
             _ => None,
         }
     }
+
+    /// What it is about, where it is one object alone.
+    pub fn object(&self) -> Option<&ObjectId> {
+        match self {
+            Self::Relate { object, .. }
+            | Self::Unrelate { object, .. }
+            | Self::Toggle { object, .. }
+            | Self::PutObject { object, .. }
+            | Self::DeleteObject { object } => Some(object),
+            _ => None,
+        }
+    }
 }
 
 /// Who asks, as conditions see it: `kind`, `subject`, `role`, `claims`.

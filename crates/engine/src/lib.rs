@@ -11,7 +11,7 @@ pub mod runner;
 
 use std::future::Future;
 
-use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, TotalKey};
+use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, Side, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{Reading, View, Wants};
 use tally_core::{Cursor, Name, ObjectId};
@@ -153,6 +153,16 @@ pub enum Lease {
     Setup,
 }
 
+/// Several batches at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lanes {
+    /// How many.
+    pub count: usize,
+    /// Commands about one of these share a lane: a subject's, so that lanes hardly ever meet; or an object's, so
+    /// that what a store keeps together is committed together.
+    pub by: Side,
+}
+
 /// What an audit read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Audited {
@@ -194,10 +204,15 @@ pub trait Engine: Send + Sync + 'static {
         Reading::Whole
     }
 
-    /// How many batches are decided and committed side by side. More than one is for a store that
+    /// How batches are decided and committed side by side. More than one lane is for a store that
     /// finds conflicts between them as it does between servers.
-    fn lanes(&self) -> usize {
-        1
+    fn lanes(&self) -> Lanes {
+        Lanes { count: 1, by: Side::Subject }
+    }
+
+    /// Commands in one commit at most, for a store that serves nobody else meanwhile.
+    fn batch_commands_max(&self) -> usize {
+        usize::MAX
     }
 
     /// Whether other servers may be on the same store. The calls below matter only then.

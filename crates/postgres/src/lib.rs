@@ -39,11 +39,11 @@ use std::time::Duration;
 
 use deadpool::Runtime;
 use tally_core::ObjectId;
-use tally_core::rows::{Changes, TotalKey};
+use tally_core::rows::{Changes, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+    Audited, CommitError, Committed, Engine, Finding, Lanes, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
 };
 use tokio_postgres::types::ToSql;
 
@@ -186,8 +186,8 @@ impl Engine for Postgres {
 
     /// While one batch is being made durable, another one is decided: on another connection, which is
     /// another processor to PostgreSQL.
-    fn lanes(&self) -> usize {
-        self.connector.options.lanes
+    fn lanes(&self) -> Lanes {
+        Lanes { count: self.connector.options.lanes, by: Side::Subject }
     }
 
     fn is_shared(&self) -> bool {

@@ -15,9 +15,7 @@ pub(crate) fn items(value: Value) -> Result<Vec<Value>, StoreError> {
 
 pub(crate) fn text(value: Value) -> Result<Option<String>, StoreError> {
     match value {
-        Value::BulkString(bytes) => {
-            String::from_utf8(bytes).map(Some).map_err(|error| unreadable(&error.to_string()))
-        }
+        Value::BulkString(bytes) => String::from_utf8(bytes).map(Some).map_err(|error| unreadable(&error.to_string())),
         Value::SimpleString(text) | Value::VerbatimString { text, .. } => Ok(Some(text)),
         Value::Int(number) => Ok(Some(number.to_string())),
         Value::Okay => Ok(Some("OK".into())),

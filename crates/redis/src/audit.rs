@@ -124,7 +124,13 @@ impl Redis {
         Some(Named { side, id, relation: Some(relation.to_owned()), what })
     }
 
-    async fn recount_one(&self, key: &str, named: &Named, audited: &mut Audited, tell: Tell<'_>) -> Result<(), StoreError> {
+    async fn recount_one(
+        &self,
+        key: &str,
+        named: &Named,
+        audited: &mut Audited,
+        tell: Tell<'_>,
+    ) -> Result<(), StoreError> {
         let relation = named.relation.as_deref().unwrap_or_default();
         match named.what {
             What::List { hidden } => {
@@ -173,10 +179,7 @@ impl Redis {
             let scores = self.link.send_many(page.iter().map(ask).collect()).await?;
             for ((member, score), other) in page.iter().zip(scores) {
                 if text(other)?.as_ref() != Some(score) && !self.agree(named, member, relation, hidden).await? {
-                    tell(Finding::Stray(format!(
-                        "{relation} of {}: {member} is in {key} alone",
-                        named.id
-                    )));
+                    tell(Finding::Stray(format!("{relation} of {}: {member} is in {key} alone", named.id)));
                 }
             }
             entries += page.len();

@@ -64,7 +64,8 @@ impl Script {
             (true, true) => "EVAL",
             (true, false) => "EVAL_RO",
         };
-        let mut command = Cmd::with_capacity(ask.keys.len() + ask.words.ends.len() + 3, ask.words.bytes.len() + 64 * ask.keys.len());
+        let mut command =
+            Cmd::with_capacity(ask.keys.len() + ask.words.ends.len() + 3, ask.words.bytes.len() + 64 * ask.keys.len());
         command.arg(name).arg(if whole { &self.source } else { &self.hash }).arg(ask.keys.len());
         for key in &ask.keys {
             command.arg(key.as_bytes());

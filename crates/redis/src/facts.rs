@@ -83,8 +83,7 @@ impl Redis {
             lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
         };
         let valkey = field("valkey_version");
-        let (product, version) =
-            if valkey.is_empty() { ("redis", field("redis_version")) } else { ("valkey", valkey) };
+        let (product, version) = if valkey.is_empty() { ("redis", field("redis_version")) } else { ("valkey", valkey) };
         Ok(Facts {
             node: node.map(|(host, port)| format!("{host}:{port}")).unwrap_or_default(),
             round_trip,
@@ -132,6 +131,7 @@ impl Redis {
             }
         }
         self.check_format().await?;
+        self.learn().await?;
         let mut command = Cmd::new();
         command.arg("GET").arg(self.keys.system("stamp"));
         let stamp = text(self.link.send(&command).await?)?.unwrap_or_else(|| "0".into());
@@ -192,7 +192,11 @@ pub(crate) fn lacks(facts: &Facts, options: &crate::Options) -> Option<String> {
     }
     if options.wait_replicas > facts.replicas {
         let (asked, there) = (options.wait_replicas, facts.replicas);
-        tracing::warn!(asked, there, "fewer replicas are connected than wait_replicas asks for; writes are refused until then");
+        tracing::warn!(
+            asked,
+            there,
+            "fewer replicas are connected than wait_replicas asks for; writes are refused until then"
+        );
     }
     None
 }
@@ -201,7 +205,9 @@ fn warn(facts: &Facts, options: &crate::Options) {
     if !facts.aof && facts.saves == Some(false) {
         tracing::warn!("this Redis keeps nothing on disk: a restart loses everything; set appendonly yes");
     } else if !facts.aof {
-        tracing::warn!("this Redis has no append-only file: a crash loses what came after its last snapshot; set appendonly yes");
+        tracing::warn!(
+            "this Redis has no append-only file: a crash loses what came after its last snapshot; set appendonly yes"
+        );
     } else if facts.appendfsync != "always" && !options.waits() {
         tracing::warn!(
             appendfsync = facts.appendfsync,
@@ -209,6 +215,9 @@ fn warn(facts: &Facts, options: &crate::Options) {
         );
     }
     if facts.evicts() {
-        tracing::warn!(policy = facts.maxmemory_policy, "this Redis may throw answered writes away when its memory is full");
+        tracing::warn!(
+            policy = facts.maxmemory_policy,
+            "this Redis may throw answered writes away when its memory is full"
+        );
     }
 }

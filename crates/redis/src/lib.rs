@@ -40,11 +40,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tally_core::ObjectId;
-use tally_core::rows::{Changes, TotalKey};
+use tally_core::rows::{Changes, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+    Audited, CommitError, Committed, Engine, Finding, Lanes, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
 };
 
 use connection::Link;
@@ -56,6 +56,8 @@ use registry::Registry;
 use scripts::Scripts;
 use walk::Remembered;
 
+/// Commands in one commit: a few milliseconds of Redis' time.
+const BATCH_COMMANDS_MAX: usize = 1_024;
 /// How long a health check waits.
 const PING_WITHIN: Duration = Duration::from_secs(2);
 
@@ -174,8 +176,14 @@ impl Engine for Redis {
         Reading::Lean
     }
 
-    fn lanes(&self) -> usize {
-        self.options().lanes
+    /// On a Cluster the likes of one object go together, since they are in one slot.
+    fn lanes(&self) -> Lanes {
+        Lanes { count: self.options().lanes, by: if self.keys.slots { Side::Object } else { Side::Subject } }
+    }
+
+    /// A script has Redis to itself, so it is kept short.
+    fn batch_commands_max(&self) -> usize {
+        BATCH_COMMANDS_MAX
     }
 
     fn is_shared(&self) -> bool {

@@ -6,8 +6,10 @@ use redis::io::tcp::TcpSettings;
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
 /// How to reach Redis, and where Tally lives in it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
+    /// As it was given.
+    url: String,
     /// One node, or several of a Cluster to begin with.
     pub(crate) nodes: Vec<ConnectionInfo>,
     /// Whether it is a Cluster.
@@ -44,6 +46,7 @@ impl Options {
             return Err(SHAPE.into());
         }
         let mut own = Self {
+            url: url.to_owned(),
             nodes: Vec::new(),
             cluster,
             prefix: "tally".into(),
@@ -85,6 +88,22 @@ impl Options {
         self.wait_replicas > 0 || self.wait_aof
     }
 }
+
+impl std::fmt::Debug for Options {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let nodes: Vec<String> = self.nodes.iter().map(|node| node.addr().to_string()).collect();
+        f.debug_struct("Options").field("nodes", &nodes).field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Options {
+    fn eq(&self, other: &Self) -> bool {
+        self.url == other.url
+    }
+}
+
+impl Eq for Options {}
 
 fn nodes(scheme: &str, rest: &str, cluster: bool) -> Result<Vec<ConnectionInfo>, String> {
     let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(user, hosts)| (user, hosts));
@@ -137,7 +156,8 @@ mod tests {
         assert!(!one.cluster && one.prefix == "tally" && one.lanes == 2 && !one.waits());
         assert!(one.nodes[0].tcp_settings().nodelay());
         assert_eq!(one.nodes[0].addr().to_string(), "localhost:6379");
-        let many = Options::parse("rediss+cluster://app:hush@a:1,b:2?wait_replicas=1&prefix=x:y&timeout_ms=500").unwrap();
+        let many =
+            Options::parse("rediss+cluster://app:hush@a:1,b:2?wait_replicas=1&prefix=x:y&timeout_ms=500").unwrap();
         assert!(many.cluster && many.waits() && many.nodes.len() == 2 && many.prefix == "x:y");
         assert_eq!(many.nodes[1].addr().to_string(), "b:2");
         assert_eq!(many.nodes[1].redis_settings().password(), Some("hush"));

@@ -119,12 +119,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn change(
-        &mut self,
-        key: &Key,
-        change: &Change,
-        explained: &mut HashMap<TotalKey, i64>,
-    ) -> Result<(), StoreError> {
+    fn change(&mut self, key: &Key, change: &Change, explained: &mut HashMap<TotalKey, i64>) -> Result<(), StoreError> {
         if let Key::Edge(key) = key {
             let as_edge = |row: &Option<Row>| match row {
                 Some(Row::Edge(edge)) => Some(edge.clone()),
@@ -256,9 +251,7 @@ impl<'a> Plan<'a> {
             TotalKey::Subject { subject, relation } => {
                 (self.keys.list(Side::Subject, subject.as_str(), relation.as_str()).off, relation)
             }
-            TotalKey::Kind { object, relation, kind } => {
-                (self.keys.kinds(object.as_str(), relation.as_str()), kind)
-            }
+            TotalKey::Kind { object, relation, kind } => (self.keys.kinds(object.as_str(), relation.as_str()), kind),
         };
         self.relations.insert(relation_of(total).clone());
         self.part(&hash).change("I", &[K(&hash), T(field.as_str()), T(&by.to_string())]);

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use redis::Cmd;
 use tally_core::Name;
@@ -25,13 +26,23 @@ pub(crate) struct Registry {
 struct Known {
     relations: BTreeSet<Name>,
     slots: BTreeSet<u16>,
+    /// When all of it was last written down.
+    written: Option<Instant>,
 }
+
+/// A node that took over from another may have lost what is known here, so all of it is written down again
+/// this often.
+const AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 impl Redis {
     /// Makes sure that what a commit uses is written down.
     pub(crate) async fn register(&self, plan: &Plan<'_>) -> Result<(), StoreError> {
         let (relations, slots): (Vec<Name>, Vec<u16>) = {
-            let Ok(known) = self.registry.known.lock() else { return Ok(()) };
+            let Ok(mut known) = self.registry.known.lock() else { return Ok(()) };
+            if known.written.get_or_insert_with(Instant::now).elapsed() > AGAIN_AFTER {
+                known.written = Some(Instant::now());
+                tokio::spawn(self.clone().register_again());
+            }
             let relations = plan.relations.difference(&known.relations).cloned().collect();
             (relations, plan.slots.difference(&known.slots).copied().collect())
         };
@@ -55,13 +66,24 @@ impl Redis {
         Ok(())
     }
 
-    /// Writes everything that is known down again: a node that took over may have lost it.
-    pub(crate) async fn register_again(&self) -> Result<(), StoreError> {
+    async fn register_again(self) {
         let (relations, slots): (Vec<Name>, Vec<u16>) = {
-            let Ok(known) = self.registry.known.lock() else { return Ok(()) };
+            let Ok(known) = self.registry.known.lock() else { return };
             (known.relations.iter().cloned().collect(), known.slots.iter().copied().collect())
         };
-        if relations.is_empty() && slots.is_empty() { Ok(()) } else { self.write_down(&relations, &slots).await }
+        if let Err(error) = self.write_down(&relations, &slots).await {
+            tracing::warn!(%error, "the names of relations and slots are written down again later");
+        }
+    }
+
+    /// What other servers have written down need not be written by this one.
+    pub(crate) async fn learn(&self) -> Result<(), StoreError> {
+        let (relations, slots) = (self.relations().await?, self.used_slots().await?);
+        if let Ok(mut known) = self.registry.known.lock() {
+            known.relations.extend(relations);
+            known.slots.extend(slots);
+        }
+        Ok(())
     }
 
     /// Every relation that ever had an edge, by name.

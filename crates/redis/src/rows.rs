@@ -2,10 +2,10 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tally_core::Name;
 use tally_core::meta::Meta;
 use tally_core::rows::{Edge, Key, Row};
 use tally_core::time::Stamp;
-use tally_core::Name;
 use tally_engine::StoreError;
 
 /// Scores are floating-point numbers, and exact up to this.

@@ -34,12 +34,7 @@ impl Redis {
         Ok(Page { items, more, mark: Mark::default() })
     }
 
-    async fn edges(
-        &self,
-        list: &ListKey,
-        after: Option<&Place>,
-        count: usize,
-    ) -> Result<Vec<(Key, Row)>, StoreError> {
+    async fn edges(&self, list: &ListKey, after: Option<&Place>, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
         let relations: Vec<Name> = match &list.relation {
             Some(relation) => vec![relation.clone()],
             None => self.relations().await?.into_iter().collect(),
@@ -76,7 +71,8 @@ impl Redis {
         while found.len() < count {
             let page = self.entries(list, relation, from.as_ref(), wanted).await?;
             let is_last = page.len() < wanted;
-            let last = page.last().map(|(key, score, _)| Cursor { score: score.clone(), other: key.other(list.side).into() });
+            let last =
+                page.last().map(|(key, score, _)| Cursor { score: score.clone(), other: key.other(list.side).into() });
             let behind: Vec<(EdgeKey, Edge)> = page
                 .into_iter()
                 .filter(|(key, score, _)| {

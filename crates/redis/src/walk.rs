@@ -79,7 +79,8 @@ impl Redis {
     async fn homes(&self, after: Option<&Key>, count: usize, found: &mut Vec<(Key, Row)>) -> Result<(), StoreError> {
         let start = after.map(|key| (self.home_slot(key), row_entry(key).unwrap_or_default()));
         let slots: Vec<u16> = self.used_slots().await?;
-        let slots: Vec<u16> = slots.into_iter().filter(|slot| start.as_ref().is_none_or(|(first, _)| slot >= first)).collect();
+        let slots: Vec<u16> =
+            slots.into_iter().filter(|slot| start.as_ref().is_none_or(|(first, _)| slot >= first)).collect();
         for slots in slots.chunks(SLOTS_AT_ONCE) {
             let asking = slots.iter().map(|slot| self.entries_of(*slot, start.as_ref()));
             for entry in try_join_all(asking).await?.into_iter().flatten() {

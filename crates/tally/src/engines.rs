@@ -9,9 +9,10 @@ use tally_core::view::{Reading, Wants};
 use tally_embedded::Embedded;
 use tally_engine::memory::Memory;
 use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+    Audited, CommitError, Committed, Engine, Finding, Lanes, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
 };
 use tally_postgres::Postgres;
+use tally_redis::Redis;
 
 use crate::Error;
 
@@ -22,6 +23,8 @@ pub enum Opening {
     Embedded(PathBuf),
     /// `postgres://…`, which several servers may share.
     Postgres(Box<tally_postgres::Options>),
+    /// `redis://…` and `redis+cluster://…`, which several servers may share.
+    Redis(Box<tally_redis::Options>),
     /// `memory:`, which keeps nothing.
     Memory,
 }
@@ -33,19 +36,17 @@ impl Opening {
             Some(("embedded", path)) if !path.is_empty() => Ok(Self::Embedded(path.into())),
             Some(("memory", "")) => Ok(Self::Memory),
             Some(("postgres" | "postgresql", _)) => {
-                let options = tally_postgres::Options::parse(url).map_err(|why| {
-                    // With a password that was not encoded, part of it may stand anywhere.
-                    let is_torn = url.rsplit_once('@').is_some_and(|(before, _)| before.contains(['?', '#']));
-                    let advice = "a password with `@`, `/`, `?` or `#` in it is written percent-encoded, such as %40";
-                    let why = if is_torn { advice } else { &why };
-                    Error::Open(format!("`{}`: {why}", redacted(url)))
-                })?;
+                let options = tally_postgres::Options::parse(url).map_err(|why| misread(url, &why))?;
                 Ok(Self::Postgres(Box::new(options)))
+            }
+            Some(("redis" | "rediss" | "redis+cluster" | "rediss+cluster", _)) => {
+                let options = tally_redis::Options::parse(url).map_err(|why| misread(url, &why))?;
+                Ok(Self::Redis(Box::new(options)))
             }
             _ => {
                 let shown = redacted(url);
                 Err(Error::Open(format!(
-                    "`{shown}` is not a store; use embedded:PATH, such as embedded:./tally-data, or postgres://user@host/database"
+                    "`{shown}` is not a store; use embedded:PATH, such as embedded:./tally-data, postgres://user@host/database, redis://host or redis+cluster://host1,host2"
                 )))
             }
         }
@@ -56,6 +57,7 @@ impl Opening {
         match self {
             Self::Memory => Ok(AnyEngine::Memory(Memory::default())),
             Self::Postgres(options) => Ok(AnyEngine::Postgres(Postgres::new(*options)?)),
+            Self::Redis(options) => Ok(AnyEngine::Redis(Redis::new(*options))),
             Self::Embedded(path) => {
                 let options = embedded.clone();
                 let opening = tokio::task::spawn_blocking(move || Embedded::open(&path, options));
@@ -64,6 +66,15 @@ impl Opening {
             }
         }
     }
+}
+
+/// Says what is wrong with a URL, and nothing that may be part of a password.
+fn misread(url: &str, why: &str) -> Error {
+    // With a password that was not encoded, part of it may stand anywhere.
+    let is_torn = url.rsplit_once('@').is_some_and(|(before, _)| before.contains(['?', '#']));
+    let advice = "a password with `@`, `/`, `?` or `#` in it is written percent-encoded, such as %40";
+    let why = if is_torn { advice } else { why };
+    Error::Open(format!("`{}`: {why}", redacted(url)))
 }
 
 /// A store's URL without its password, for people and logs. Where it is not clear what the password is,
@@ -90,6 +101,8 @@ pub enum AnyEngine {
     Embedded(Embedded),
     /// A database that several servers may share.
     Postgres(Postgres),
+    /// A Redis, or a Cluster of them, that several servers may share.
+    Redis(Redis),
     /// Nothing but memory.
     Memory(Memory),
 }
@@ -99,7 +112,7 @@ impl AnyEngine {
     pub fn embedded(&self) -> Option<&Embedded> {
         match self {
             Self::Embedded(engine) => Some(engine),
-            Self::Postgres(_) | Self::Memory(_) => None,
+            Self::Postgres(_) | Self::Redis(_) | Self::Memory(_) => None,
         }
     }
 
@@ -108,11 +121,17 @@ impl AnyEngine {
         if let Self::Postgres(engine) = self { Some(engine) } else { None }
     }
 
+    /// The store in Redis, where it is one.
+    pub fn redis(&self) -> Option<&Redis> {
+        if let Self::Redis(engine) = self { Some(engine) } else { None }
+    }
+
     /// Lets go of the store.
     pub async fn close(&self) {
         match self {
             Self::Embedded(engine) => engine.store().close(),
             Self::Postgres(engine) => engine.close().await,
+            Self::Redis(engine) => engine.close().await,
             Self::Memory(_) => {}
         }
     }
@@ -124,6 +143,7 @@ macro_rules! each {
         match $self {
             Self::Embedded($engine) => $call,
             Self::Postgres($engine) => $call,
+            Self::Redis($engine) => $call,
             Self::Memory($engine) => $call,
         }
     };
@@ -132,6 +152,7 @@ macro_rules! each {
             Self::Embedded($engine) => $call.await,
             // On the heap: a conversation with a database is large, and whoever awaits it would be too.
             Self::Postgres($engine) => Box::pin($call).await,
+            Self::Redis($engine) => Box::pin($call).await,
             Self::Memory($engine) => $call.await,
         }
     };
@@ -170,8 +191,12 @@ impl Engine for AnyEngine {
         each!(self, engine => engine.reading())
     }
 
-    fn lanes(&self) -> usize {
+    fn lanes(&self) -> Lanes {
         each!(self, engine => engine.lanes())
+    }
+
+    fn batch_commands_max(&self) -> usize {
+        each!(self, engine => engine.batch_commands_max())
     }
 
     fn is_shared(&self) -> bool {

@@ -41,6 +41,7 @@ pub use tally_core as core;
 pub use tally_embedded as embedded;
 pub use tally_engine as engine;
 pub use tally_postgres as postgres;
+pub use tally_redis as redis;
 pub use verify::{DriftItem, VerifyReport};
 
 /// How to open Tally.
@@ -79,7 +80,8 @@ struct Inner {
 }
 
 impl Tally {
-    /// Opens a store by its URL: `embedded:PATH`, `postgres://…`, or `memory:` for tests.
+    /// Opens a store by its URL: `embedded:PATH`, `postgres://…`, `redis://…`,
+    /// `redis+cluster://…`, or `memory:` for tests.
     pub async fn open(url: &str, options: Options) -> Result<Self, Error> {
         let engine = Arc::new(Opening::parse(url)?.open(&options.embedded).await?);
         Self::start(engine, options).await

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use tally_core::command::{Call, Command, Decided};
 use tally_core::hash::fingerprint;
-use tally_core::rows::TotalKey;
-use tally_core::{Catalog, Refusal};
+use tally_core::rows::{Side, TotalKey};
+use tally_core::{Catalog, ObjectId, Refusal, SubjectId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::{Clock, Engine, Mark, StoreError};
+use crate::{Clock, Engine, Lanes, Mark, StoreError};
 use batch::Decider;
 use queue::{Gate, Ticket};
 
@@ -75,12 +75,13 @@ pub type Observer = Arc<dyn Fn(&Settled) + Send + Sync>;
 pub struct Runner {
     /// One for each lane.
     tickets: Vec<mpsc::UnboundedSender<Ticket>>,
+    lanes: Lanes,
     gate: Arc<Gate>,
 }
 
 impl Clone for Runner {
     fn clone(&self) -> Self {
-        Self { tickets: self.tickets.clone(), gate: self.gate.clone() }
+        Self { tickets: self.tickets.clone(), lanes: self.lanes, gate: self.gate.clone() }
     }
 }
 
@@ -103,13 +104,15 @@ impl Runner {
         let floor = engine.prepare().await?;
         let (gate, clock) = (Arc::new(Gate::new(options.queue_commands_max)), Arc::new(clock));
         let (mut tickets, mut tasks) = (Vec::new(), Vec::new());
-        for _ in 0..engine.lanes().max(1) {
+        let lanes = Lanes { count: engine.lanes().count.max(1), ..engine.lanes() };
+        let batch_max = options.batch_commands_max.min(engine.batch_commands_max());
+        for _ in 0..lanes.count {
             // The queue is bounded by the gate, which counts commands; the channel counts calls.
             let (lane, waiting) = mpsc::unbounded_channel();
             tickets.push(lane);
             let (pending, settling) = mpsc::channel(options.batches_in_flight_max);
             let (catalog, clock) = (catalog.clone(), clock.clone());
-            let decider = Decider::new(engine.clone(), catalog, clock, floor, options.batch_commands_max);
+            let decider = Decider::new(engine.clone(), catalog, clock, floor, batch_max);
             tasks.push(tokio::spawn(drain(waiting, decider, pending, gate.clone())));
             tasks.push(tokio::spawn(answer(engine.clone(), settling, observer.clone())));
         }
@@ -120,7 +123,7 @@ impl Runner {
                 let _ = task.await;
             }
         });
-        Ok((Self { tickets, gate }, done))
+        Ok((Self { tickets, lanes, gate }, done))
     }
 
     /// Queues a call and waits for its answer: decided, durable.
@@ -129,7 +132,7 @@ impl Runner {
         if !self.gate.enter(weight) {
             return Err(Failure::Overloaded);
         }
-        let lane = &self.tickets[lane_of(&call.command, self.tickets.len())];
+        let lane = &self.tickets[lane_of(&call.command, self.lanes)];
         let (ticket, answer) = Ticket::new(call, weight);
         if lane.send(ticket).is_err() {
             self.gate.leave(weight);
@@ -144,16 +147,18 @@ impl Runner {
     }
 }
 
-/// A subject's commands share a lane, so that lanes hardly ever meet: an edge, a limit and a suspension
-/// each belong to one subject.
-fn lane_of(command: &Command, lanes: usize) -> usize {
-    if lanes == 1 {
+/// The commands of one subject, or about one object, share a lane.
+fn lane_of(command: &Command, lanes: Lanes) -> usize {
+    if lanes.count == 1 {
         return 0;
     }
-    match command.subject() {
-        Some(subject) => (fingerprint(&[subject.as_str().as_bytes()]) >> 32) as usize % lanes,
-        None => 0,
-    }
+    let subject = || command.subject().map(SubjectId::as_str);
+    let object = || command.object().map(ObjectId::as_str);
+    let id = match lanes.by {
+        Side::Subject => subject(),
+        Side::Object => object().or_else(subject),
+    };
+    id.map_or(0, |id| (fingerprint(&[id.as_bytes()]) >> 32) as usize % lanes.count)
 }
 
 async fn drain<E: Engine, C: Clock>(
@@ -220,22 +225,25 @@ fn is_broken(decided: &Decided) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_core::{Name, ObjectId, SubjectId};
+    use tally_core::Name;
 
     #[test]
     fn a_subjects_commands_share_a_lane_and_every_lane_is_used() {
         let (relation, object) = (Name::new("like").unwrap(), ObjectId::new("post:1").unwrap());
+        let by = |by| Lanes { count: 3, by };
         let lanes: std::collections::BTreeSet<usize> = (0..100)
             .map(|n| {
                 let subject = SubjectId::new(&format!("u{n}")).unwrap();
                 let unlike =
                     Command::Unrelate { relation: relation.clone(), object: object.clone(), subject: subject.clone() };
-                let lane = lane_of(&unlike, 3);
-                assert_eq!(lane_of(&Command::Suspend { subject }, 3), lane);
+                let lane = lane_of(&unlike, by(Side::Subject));
+                assert_eq!(lane_of(&Command::Suspend { subject }, by(Side::Subject)), lane);
+                let about = lane_of(&unlike, by(Side::Object));
+                assert_eq!(lane_of(&Command::DeleteObject { object: object.clone() }, by(Side::Object)), about);
                 lane
             })
             .collect();
         assert_eq!(lanes, [0, 1, 2].into());
-        assert_eq!(lane_of(&Command::DeleteObject { object }, 3), 0);
+        assert_eq!(lane_of(&Command::DeleteObject { object }, by(Side::Subject)), 0);
     }
 }

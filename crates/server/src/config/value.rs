@@ -180,7 +180,7 @@ impl Kind {
         match self {
             Kind::Address => "write an IP and a port, such as \"127.0.0.1:7700\"".into(),
             Kind::Store => {
-                "write \"embedded:PATH\", such as \"embedded:./tally-data\", or \"postgres://user@host/database\""
+                "write \"embedded:PATH\", such as \"embedded:./tally-data\", \"postgres://user@host/database\" or \"redis://host\""
                     .into()
             }
             Kind::Sync => "write \"always\", or up to ten seconds such as \"100ms\"".into(),
@@ -260,7 +260,9 @@ fn quoted(words: &[&str]) -> String {
 fn store_refusal(url: &str, why: &tally::Error) -> String {
     match url.split_once(':') {
         Some(("embedded", _)) => "the path after `embedded:` is missing".into(),
-        Some(("postgres" | "postgresql", _)) => why.to_string(),
+        Some(("postgres" | "postgresql" | "redis" | "rediss" | "redis+cluster" | "rediss+cluster", _)) => {
+            why.to_string()
+        }
         Some((scheme, _)) => format!("no store is called `{scheme}`"),
         None => "it is not the URL of a store".into(),
     }

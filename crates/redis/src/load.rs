@@ -154,8 +154,8 @@ fn read(to: To, values: &mut impl Iterator<Item = Value>, wants: &Wants) -> Resu
 
 fn total(values: &mut impl Iterator<Item = Value>, kind: bool) -> Result<i64, StoreError> {
     if kind {
-        return Ok(text(values.next().unwrap_or(Value::Nil))?
-            .map_or(Ok(0), |text| text.parse().map_err(|_| rows::unreadable(&text)))?);
+        let found = text(values.next().unwrap_or(Value::Nil))?;
+        return found.map_or(Ok(0), |text| text.parse().map_err(|_| rows::unreadable(&text)));
     }
     let (length, off) = (number(values.next())?, some_text(values.next())?);
     let off: i64 = off.parse().map_err(|_| rows::unreadable(&off))?;

@@ -188,7 +188,7 @@ impl Redis {
             let (_, due) = self.keys.replays(part);
             command.arg("ZRANGE").arg(due).arg("-inf").arg(&most).arg("BYSCORE");
             command.arg("LIMIT").arg(0).arg(count);
-            async move { Ok::<_, StoreError>(texts(self.link.send(&command).await?)?) }
+            async move { texts(self.link.send(&command).await?) }
         });
         let mut keys = Vec::new();
         for fields in futures_util::future::try_join_all(asking).await? {

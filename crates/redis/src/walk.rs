@@ -26,7 +26,10 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
 /// The members of a long list, in order, from one page to the next.
 #[derive(Default)]
-pub(crate) struct Remembered(Mutex<Option<(String, Instant, Arc<Vec<String>>)>>);
+pub(crate) struct Remembered(Mutex<Option<Members>>);
+
+/// A list, when it was read, and who is in it.
+type Members = (String, Instant, Arc<Vec<String>>);
 
 impl Redis {
     pub(crate) async fn all_rows(&self, after: Option<&Key>, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {

@@ -32,7 +32,8 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let mut report = Report::new("likes", "likes", data, &options.rows);
     // One system at a time: on a small machine an idle neighbour still takes caches and disk.
     if options.wants(System::Redis) {
-        measure_redis(options, preload, &mut report).await?;
+        let modes = [Durability::NoAof, Durability::Everysec, Durability::Always];
+        measure_redis_by_hand(options, preload, &modes, [SINGLE, MANY, HOT, HOT_MANY], &mut report).await?;
     }
     if options.wants(System::Postgres) {
         measure_postgres_by_hand(options, preload, [SINGLE, MANY, HOT, HOT_MANY], &mut report).await?;
@@ -46,7 +47,15 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     report.finish(&options.out_folder())
 }
 
-async fn measure_redis(options: &Options, preload: u32, report: &mut Report) -> Result<()> {
+/// The script that one writes by hand, one and many in flight, by Zipf and on one hot post.
+pub(crate) async fn measure_redis_by_hand(
+    options: &Options,
+    preload: u32,
+    modes: &[Durability],
+    groups: [&str; 4],
+    report: &mut Report,
+) -> Result<()> {
+    let [single, many, hot, hot_many] = groups;
     let redis = Redis::start().await?;
     report.setups.push(redis::SETUP.into());
     let progress = Progress::counted("loading Redis", preload.into());
@@ -56,18 +65,14 @@ async fn measure_redis(options: &Options, preload: u32, report: &mut Report) -> 
     report.figure("redis.memory_per_like", "Redis: memory per like", per_like, "bytes");
 
     let memory = || redis.memory_bytes();
-    let modes = [
-        (Durability::NoAof, "noaof", "Redis, no AOF"),
-        (Durability::Everysec, "everysec", "Redis, AOF everysec"),
-        (Durability::Always, "always", "Redis, AOF always"),
-    ];
-    for (durability, name, system) in modes {
-        redis.set_durability(durability).await?;
+    for durability in modes {
+        redis.set_durability(*durability).await?;
+        let (name, system) = (durability.id(), durability.name());
         let shapes = [
-            ("single", SINGLE, Shape::Zipf, 1),
-            ("pipelined", MANY, Shape::Zipf, IN_FLIGHT),
-            ("hot", HOT, Shape::Hot, 1),
-            ("hot_pipelined", HOT_MANY, Shape::Hot, IN_FLIGHT),
+            ("single", single, Shape::Zipf, 1),
+            ("pipelined", many, Shape::Zipf, IN_FLIGHT),
+            ("hot", hot, Shape::Hot, 1),
+            ("hot_pipelined", hot_many, Shape::Hot, IN_FLIGHT),
         ];
         for (kind, group, shape, in_flight) in shapes {
             let how = format!("64 connections, {in_flight} in flight each");

@@ -19,6 +19,7 @@ mod restart;
 mod rows;
 mod scale;
 mod store_postgres;
+mod store_redis;
 mod targets;
 mod workload;
 
@@ -55,6 +56,8 @@ enum Bench {
     Lists(Options),
     /// Likes on the PostgreSQL store: one, two and four servers, by Zipf and on one hot post.
     Postgres(Options),
+    /// Likes on the Redis store: one, two and four servers, and on a Cluster, by Zipf and on one hot post.
+    Redis(Options),
     /// Time to be ready again after kill -9 with a full store.
     Restart(Options),
 }
@@ -89,6 +92,7 @@ async fn run(args: Args) -> Result<()> {
             Bench::Feed(options) => feed::run(&options).await,
             Bench::Lists(options) => lists::run(&options).await,
             Bench::Postgres(options) => store_postgres::run(&options).await,
+            Bench::Redis(options) => store_redis::run(&options).await,
             Bench::Restart(options) => restart::run(&options).await,
         }
     };

@@ -38,6 +38,9 @@ const ZIPF_ON_POSTGRES: &[&str] =
 const HOT_ON_POSTGRES: &[&str] =
     &["tally.postgres.hot.1", "tally.postgres.hot.2", "tally.postgres.hot.4", "tally.postgres.hot.http.batch"];
 
+const ZIPF_ON_REDIS: &[&str] = &["tally.redis.always.zipf.1", "tally.redis.always.zipf.2", "tally.redis.always.zipf.4"];
+const HOT_ON_REDIS: &[&str] = &["tally.redis.always.hot.1", "tally.redis.always.hot.2", "tally.redis.always.hot.4"];
+
 const fn ratio(
     bench: &'static str,
     what: &'static str,
@@ -113,6 +116,38 @@ const TARGETS: &[Target] = &[
         &["postgres.hot.16", "postgres.hot.64"],
         20.0,
         50.0,
+    ),
+    ratio(
+        "redis",
+        "Redis engine by Zipf, AOF always, to the script by hand pipelined",
+        ZIPF_ON_REDIS,
+        &["redis.always.pipelined"],
+        0.8,
+        2.0,
+    ),
+    ratio(
+        "redis",
+        "Redis engine, one hot post, AOF always, to the script by hand pipelined",
+        HOT_ON_REDIS,
+        &["redis.always.hot_pipelined"],
+        0.8,
+        2.0,
+    ),
+    ratio(
+        "redis",
+        "Redis engine over HTTP in batches of 500, AOF always, to the script by hand pipelined",
+        &["tally.redis.always.zipf.http.batch"],
+        &["redis.always.pipelined"],
+        0.8,
+        2.0,
+    ),
+    ratio(
+        "redis",
+        "Redis engine over HTTP, one like a request, AOF always, to the script by hand, one in flight",
+        &["tally.redis.always.zipf.http.64", "tally.redis.always.zipf.http.256"],
+        &["redis.always.single"],
+        0.8,
+        2.0,
     ),
     ratio("feed", "feed read, to Redis pipelined", &["tally.feed"], &["redis.feed"], 1.0, 3.0),
     ratio("feed", "feed read, to PostgreSQL", &["tally.feed"], &["postgres.feed"], 10.0, 30.0),

@@ -23,6 +23,26 @@ pub(crate) enum Durability {
     Always,
 }
 
+impl Durability {
+    /// Its part of a row's id.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::NoAof => "noaof",
+            Self::Everysec => "everysec",
+            Self::Always => "always",
+        }
+    }
+
+    /// What a row calls the system.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NoAof => "Redis, no AOF",
+            Self::Everysec => "Redis, AOF everysec",
+            Self::Always => "Redis, AOF always",
+        }
+    }
+}
+
 /// A running Redis.
 pub(crate) struct Redis {
     // Before the folder, so that it ends before its files are removed.
@@ -97,6 +117,11 @@ impl Redis {
             load::converse(address, Likes::new(workload.clone(), shape, in_flight, &sha), recorder).await
         })
         .await
+    }
+
+    /// As a store of Tally's.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://{}", self.address)
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {

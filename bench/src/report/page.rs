@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// In the order a reader wants them.
-const BENCHES: &[&str] = &["likes", "postgres", "feed", "lists", "scale", "restart"];
+const BENCHES: &[&str] = &["likes", "postgres", "redis", "feed", "lists", "scale", "restart"];
 
 /// Rewrites the page from the JSON files in the folder.
 pub(super) fn write(folder: &Path) -> Result<()> {

@@ -1,16 +1,20 @@
 //! What a person wants to know of a Redis, and what keeps Tally from working on it.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use redis::{Cmd, Value};
+use redis::{Cmd, ConnectionAddr, Value};
 use tally_core::time::Stamp;
 use tally_engine::StoreError;
 
-use crate::Redis;
 use crate::answer::{number, some_text, text, texts};
+use crate::{Options, Redis};
 
 /// The layout of keys that this release knows.
 const FORMAT: &str = "1";
+/// What a node says that is none of a Cluster.
+const NO_CLUSTER: &str = "cluster support disabled";
 
 /// What was found out about one node that holds data.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,12 +39,18 @@ pub struct Facts {
     pub maxmemory_bytes: u64,
     /// How much it uses.
     pub used_memory_bytes: u64,
+    /// How much the machine has.
+    pub machine_memory_bytes: u64,
+    /// Keys that were thrown away since it started, to make room.
+    pub evicted_keys: u64,
     /// Whether it has an append-only file.
     pub aof: bool,
     /// How often that is synced; empty when we may not ask.
     pub appendfsync: String,
     /// Whether it saves snapshots; nothing when we may not ask.
     pub saves: Option<bool>,
+    /// What its last try to write to its disk failed at.
+    pub disk_fails: Option<&'static str>,
     /// How far its clock is ahead of this machine's; behind is negative.
     pub clock_ahead_ms: i64,
 }
@@ -51,6 +61,11 @@ impl Facts {
         !matches!(self.maxmemory_policy.as_str(), "" | "noeviction")
     }
 
+    /// What keeps Tally from working there, and what to do.
+    pub fn lacks(&self, options: &Options) -> Option<String> {
+        lacks(self, options)
+    }
+
     /// The version as two numbers.
     pub fn release(&self) -> (u32, u32) {
         let mut parts = self.version.split('.').map(|part| part.parse().unwrap_or(0));
@@ -59,13 +74,41 @@ impl Facts {
 }
 
 impl Redis {
+    /// The layout of keys that this release knows.
+    pub const FORMAT: &'static str = FORMAT;
+
     /// Looks at every node that holds data, and changes nothing.
     pub async fn facts(&self) -> Result<Vec<Facts>, StoreError> {
+        let masters = self.masters().await.map_err(|error| {
+            if error.to_string().contains(NO_CLUSTER) { StoreError::Broken(NOT_A_CLUSTER.into()) } else { error }
+        })?;
         let mut all = Vec::new();
-        for node in self.masters().await? {
+        for node in masters {
             all.push(self.facts_of(node.as_ref()).await?);
         }
         Ok(all)
+    }
+
+    /// The layout of the keys under the prefix; nothing where there is no store. Changes nothing.
+    pub async fn format(&self) -> Result<Option<String>, StoreError> {
+        let mut command = Cmd::new();
+        command.arg("GET").arg(self.keys.system("format"));
+        text(self.link.send(&command).await?)
+    }
+
+    /// Whether every node of the URL is spoken to by TLS, or by a socket on this machine.
+    pub fn is_encrypted(&self) -> bool {
+        self.options().nodes.iter().all(|node| !matches!(node.addr(), ConnectionAddr::Tcp(..)))
+    }
+
+    /// Whether some node of the URL is on another machine, as far as its name tells.
+    pub fn is_far(&self) -> bool {
+        self.options().nodes.iter().any(|node| match node.addr() {
+            ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => {
+                host != "localhost" && !host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+            _ => false,
+        })
     }
 
     async fn facts_of(&self, node: Option<&(String, u16)>) -> Result<Facts, StoreError> {
@@ -95,9 +138,12 @@ impl Redis {
             maxmemory_policy: field("maxmemory_policy"),
             maxmemory_bytes: field("maxmemory").parse().unwrap_or(0),
             used_memory_bytes: field("used_memory").parse().unwrap_or(0),
+            machine_memory_bytes: field("total_system_memory").parse().unwrap_or(0),
+            evicted_keys: field("evicted_keys").parse().unwrap_or(0),
             aof: field("aof_enabled") == "1",
             appendfsync: self.setting(node, "appendfsync").await.unwrap_or_default(),
             saves: self.setting(node, "save").await.map(|save| !save.is_empty()),
+            disk_fails: disk_fails(&field("aof_last_write_status"), &field("rdb_last_bgsave_status")),
             clock_ahead_ms: self.clock_ahead_ms(node).await?,
         })
     }
@@ -122,13 +168,14 @@ impl Redis {
     /// Refuses what Tally cannot keep its promises on, warns of what weakens them, and gives the newest stamp.
     pub(crate) async fn check(&self) -> Result<Stamp, StoreError> {
         let options = self.link.options();
-        for facts in self.facts().await? {
-            if let Some(why) = lacks(&facts, options) {
-                return Err(StoreError::Broken(why));
-            }
-            if !self.warned.swap(true, std::sync::atomic::Ordering::Relaxed) {
-                warn(&facts, options);
-            }
+        let nodes = self.facts().await?;
+        if let Some(why) = nodes.iter().find_map(|facts| facts.lacks(options)) {
+            return Err(StoreError::Broken(why));
+        }
+        if !self.warned.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            // What holds for several nodes is said once.
+            let said: BTreeSet<String> = nodes.iter().flat_map(|facts| weakens(facts, options)).collect();
+            said.iter().for_each(|what| tracing::warn!("{what}"));
         }
         self.check_format().await?;
         self.learn().await?;
@@ -161,8 +208,17 @@ impl Redis {
     }
 }
 
-/// Why Tally cannot work there, and what to do.
-pub(crate) fn lacks(facts: &Facts, options: &crate::Options) -> Option<String> {
+const NOT_A_CLUSTER: &str = "this is not a Cluster: write redis:// in the store's URL";
+
+fn disk_fails(aof: &str, snapshot: &str) -> Option<&'static str> {
+    match (aof, snapshot) {
+        ("err", _) => Some("its last write to the append-only file failed"),
+        (_, "err") => Some("its last snapshot failed"),
+        _ => None,
+    }
+}
+
+fn lacks(facts: &Facts, options: &Options) -> Option<String> {
     let product = if facts.product == "valkey" { "Valkey" } else { "Redis" };
     let at = if facts.node.is_empty() { String::new() } else { format!(" at {}", facts.node) };
     if facts.product == "redis" && facts.release() < (7, 0) {
@@ -172,7 +228,7 @@ pub(crate) fn lacks(facts: &Facts, options: &crate::Options) -> Option<String> {
         return Some("this is a node of a Cluster: write redis+cluster:// in the store's URL".into());
     }
     if !facts.is_cluster && options.cluster {
-        return Some("this is not a Cluster: write redis:// in the store's URL".into());
+        return Some(NOT_A_CLUSTER.into());
     }
     if facts.is_replica {
         return Some(format!("this {product}{at} is a replica, and takes no writes: give the URL of its master"));
@@ -190,34 +246,31 @@ pub(crate) fn lacks(facts: &Facts, options: &crate::Options) -> Option<String> {
     if options.wait_aof && !facts.aof {
         return Some(format!("wait_aof needs an append-only file{at}: set appendonly yes"));
     }
-    if options.wait_replicas > facts.replicas {
-        let (asked, there) = (options.wait_replicas, facts.replicas);
-        tracing::warn!(
-            asked,
-            there,
-            "fewer replicas are connected than wait_replicas asks for; writes are refused until then"
-        );
-    }
     None
 }
 
-fn warn(facts: &Facts, options: &crate::Options) {
+/// What weakens the promises, for the log.
+fn weakens(facts: &Facts, options: &Options) -> Vec<String> {
+    let mut said = Vec::new();
     if !facts.aof && facts.saves == Some(false) {
-        tracing::warn!("this Redis keeps nothing on disk: a restart loses everything; set appendonly yes");
+        said.push("this Redis keeps nothing on disk: a restart loses everything; set appendonly yes".into());
     } else if !facts.aof {
-        tracing::warn!(
-            "this Redis has no append-only file: a crash loses what came after its last snapshot; set appendonly yes"
-        );
+        let what = "a crash loses what came after its last snapshot; set appendonly yes";
+        said.push(format!("this Redis has no append-only file: {what}"));
     } else if facts.appendfsync != "always" && !options.waits() {
-        tracing::warn!(
-            appendfsync = facts.appendfsync,
-            "a crash of this Redis may lose the last second of answered writes; appendfsync always loses none"
-        );
+        let how = if facts.appendfsync.is_empty() { "not known" } else { &facts.appendfsync };
+        let what = "a crash may lose the last second of answered writes; always loses none";
+        said.push(format!("appendfsync of this Redis is {how}: {what}"));
     }
     if facts.evicts() {
-        tracing::warn!(
-            policy = facts.maxmemory_policy,
-            "this Redis may throw answered writes away when its memory is full"
-        );
+        let policy = &facts.maxmemory_policy;
+        said.push(format!("this Redis may throw answered writes away when its memory is full ({policy})"));
     }
+    if options.wait_replicas > facts.replicas {
+        let (asked, there) = (options.wait_replicas, facts.replicas);
+        said.push(format!(
+            "{there} replicas are connected and wait_replicas is {asked}: writes are refused until then"
+        ));
+    }
+    said
 }

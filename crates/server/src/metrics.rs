@@ -47,6 +47,7 @@ struct StoreGauges {
     connections: Gauge,
     connections_in_use: Gauge,
     spread_totals: Gauge,
+    unfinished_slots: Gauge,
 }
 
 impl Default for Metrics {
@@ -106,6 +107,11 @@ impl Default for Metrics {
             "Hot totals that this server knows to be spread over several rows",
             store.spread_totals.clone(),
         );
+        registry.register(
+            "store_unfinished_slots",
+            "Slots of a Redis Cluster that a commit of this server has still to be finished in",
+            store.unfinished_slots.clone(),
+        );
         Self { registry, ..metrics }
     }
 }
@@ -137,6 +143,9 @@ impl Metrics {
             store.connections.set(open as i64);
             store.connections_in_use.set(in_use as i64);
             store.spread_totals.set(postgres.spread_totals() as i64);
+        }
+        if let Some(redis) = tally.engine().redis() {
+            store.unfinished_slots.set(redis.unfinished() as i64);
         }
         if let Some(embedded) = tally.engine().embedded() {
             let stats = embedded.store().stats();

@@ -72,7 +72,12 @@ pub async fn serve(
     accept(&app, listener, tls, stop).await;
     following.abort();
     app.tally.close().await;
-    tracing::info!("stopped; everything that was answered is on disk");
+    if app.tally.engine().redis().is_some() {
+        // How safe that is there is up to Redis.
+        tracing::info!("stopped; everything that was answered is in Redis");
+    } else {
+        tracing::info!("stopped; everything that was answered is on disk");
+    }
     Ok(())
 }
 

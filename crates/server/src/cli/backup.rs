@@ -13,7 +13,8 @@ Examples:
   tally backup before-release                                    by the server, below its backup.folder
   tally backup /mnt/copies/monday --store embedded:./tally-data  straight from a folder
 A backup is itself a store; `tally restore` checks it and puts it in place. A store in PostgreSQL is
-backed up with PostgreSQL's own tools, such as pg_dump.";
+backed up with PostgreSQL's own tools, such as pg_dump, and one in Redis by Redis' own files: see
+BGSAVE and the append-only file. Either can be copied into a folder with `tally copy`.";
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {

@@ -9,13 +9,15 @@ use tally::{CopyError, CopyPhase, CopyProgress, CopyReport, Error, Opening, Opti
 
 use super::failure::Failure;
 use super::output::{Json, table};
-use super::progress;
+use super::{progress, target};
 
 pub(super) const AFTER_HELP: &str = "\
 Examples:
   tally copy --from embedded:./tally-data --to postgres://tally@db/app
   tally serve --store postgres://tally@db/app
   tally copy --from postgres://tally@db/app --to embedded:/mnt/new/tally-data
+  tally copy --from embedded:./tally-data --to redis://cache:6379
+  tally copy --from redis://cache:6379 --to redis+cluster://r1:6379,r2:6379
 
 Stop the servers of both stores first. Edges, objects, suspended subjects, idempotency keys, jobs
 and API keys are copied; counts are counted anew. A copy that was stopped goes on where it was with
@@ -49,6 +51,7 @@ pub(super) async fn run(args: CopyArgs) -> Result<(), Failure> {
     for url in [&args.from, &args.to] {
         Opening::parse(url).map_err(|error| Failure::usage(error.to_string()))?;
     }
+    target::require_there(&args.from).await?;
     let started = Instant::now();
     let bar = progress::rows("copying");
     let shown = bar.clone();

@@ -10,17 +10,22 @@ use crate::config::LogSettings;
 
 /// Logs as the settings say.
 pub(super) fn init(settings: &LogSettings) {
-    let builder = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(filter(&settings.level))
-        .with_ansi(!settings.json && std::io::IsTerminal::is_terminal(&std::io::stderr()));
-    // Another logger can only be there in a test, and it is as good.
-    let _ = if settings.json { builder.json().flatten_event(true).try_init() } else { builder.try_init() };
+    start(settings.json, filter(&settings.level));
 }
 
-/// Commands speak for themselves; only what is wrong is logged.
+/// Commands speak for themselves; only what is wrong is logged. What a store's server could do better is said by
+/// the doctor, and not at every command.
 pub(super) fn for_commands() {
-    init(&LogSettings { json: false, level: "warn".into() });
+    start(false, EnvFilter::new("warn,tally_redis::facts=error"));
+}
+
+fn start(json: bool, filter: EnvFilter) {
+    let builder = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        .with_ansi(!json && std::io::IsTerminal::is_terminal(&std::io::stderr()));
+    // Another logger can only be there in a test, and it is as good.
+    let _ = if json { builder.json().flatten_event(true).try_init() } else { builder.try_init() };
 }
 
 fn filter(level: &str) -> EnvFilter {

@@ -38,8 +38,8 @@ Examples:
   tally doctor                             what is wrong, and what to do about it
 
 Commands that read or write data ask the server at --url. With --store embedded:PATH they open that
-folder themselves, which no server may have open then; with --store postgres://… they work beside the
-servers of that database. --json prints the API's own JSON.
+folder themselves, which no server may have open then; with --store postgres://… or redis://… they work
+beside the servers of that database. --json prints the API's own JSON.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings, 3 counts that do not add up.";
 

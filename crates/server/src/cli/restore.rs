@@ -37,12 +37,14 @@ pub(super) fn run(args: &RestoreArgs) -> Result<(), Failure> {
     let RestoreArgs { backup, to, json } = args;
     for path in [backup, to] {
         // As a path it would be a folder of this name, which nobody means.
-        if path.to_str().is_some_and(|text| text.starts_with("postgres") && text.contains("://")) {
-            return Err(Failure::usage(
-                "a backup and what is restored are folders; PostgreSQL has pg_dump and pg_restore, and `tally copy` \
-                 moves a restored folder into it",
-            ));
-        }
+        let own = match path.to_str().and_then(|text| text.split_once("://")) {
+            Some((scheme, _)) if scheme.starts_with("postgres") => "PostgreSQL has pg_dump and pg_restore",
+            Some((scheme, _)) if scheme.starts_with("redis") => "Redis starts from its own files",
+            _ => continue,
+        };
+        return Err(Failure::usage(format!(
+            "a backup and what is restored are folders; {own}, and `tally copy` moves a restored folder into it"
+        )));
     }
     folder::require_store(backup)?;
     refuse_occupied(to)?;

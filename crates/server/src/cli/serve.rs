@@ -13,6 +13,8 @@ Examples:
   TALLY_ADMIN_KEY=… tally serve --listen 0.0.0.0:7700    with a key of your own
   tally serve --store embedded:/var/lib/tally --config /etc/tally.toml
   tally serve --store postgres://tally@db/app            one of several servers on a database
+  tally serve --store redis://cache:6379                 one of several on a Redis
+  tally serve --store redis+cluster://r1:6379,r2:6379    or on a Redis Cluster
 
 The first start of a new store prints an admin key, once, unless TALLY_ADMIN_KEY or --dev is given.
 SIGTERM and Ctrl-C stop it after answering what is in flight; a second one stops it at once.";

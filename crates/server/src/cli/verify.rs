@@ -14,7 +14,8 @@ Examples:
   tally verify                                  report, exit code 3 when something does not add up
   tally verify --repair --json                  mend it, and print the report as JSON
   tally verify --store embedded:./tally-data    without a server
-  tally verify --store postgres://tally@db/app  the same, beside the servers of a database";
+  tally verify --store postgres://tally@db/app  the same, beside the servers of a database
+  tally verify --store redis://cache:6379       or of a Redis";
 
 /// The exit code for drift that is still there.
 const DRIFT: u8 = 3;

@@ -120,7 +120,7 @@ pub const SETTINGS: &[Setting] = &[
         Kind::Store,
         "embedded:./tally-data",
         Flag("--store"),
-        "Where the data lives: \"embedded:PATH\" is a folder on this machine, for one server;\n\"postgres://user:password@host/database\" is a PostgreSQL, which several servers may share.",
+        "Where the data lives: \"embedded:PATH\" is a folder on this machine, for one server;\n\"postgres://user:password@host/database\" is a PostgreSQL, which several servers may share;\n\"redis://user:password@host:6379\" is a Redis and \"redis+cluster://host1:6379,host2:6379\" a Redis\nCluster, which several servers may share too.",
     ),
     row(
         "sync",

@@ -1,6 +1,7 @@
 //! `tally doctor`: looks, says what it found, and what to do about it.
 
 mod postgres;
+mod redis;
 mod server;
 mod store;
 
@@ -20,6 +21,7 @@ Examples:
   tally doctor                                       the settings and the store that `tally serve` would use here
   tally doctor --store embedded:/var/lib/tally --full    this folder, and read every row of it
   tally doctor --store postgres://tally@db/app       this database, and who is on it
+  tally doctor --store redis://cache:6379            this Redis, and what an answered write survives there
   tally doctor --url https://tally.example.com       a running server
 
 Exit code 1 when something fails; warnings alone are 0.";
@@ -27,7 +29,7 @@ Exit code 1 when something fails; warnings alone are 0.";
 /// Flags of the doctor.
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
-    /// Look at this store, embedded:PATH or postgres://… [default: the store of the settings]
+    /// Look at this store, embedded:PATH, postgres://… or redis://… [default: the store of the settings]
     #[arg(long, value_name = "URL", conflicts_with = "url")]
     store: Option<String>,
     /// Look at this server instead of a store
@@ -119,6 +121,9 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), Failure> {
                 match Opening::parse(&url) {
                     Ok(Opening::Postgres(options)) => {
                         postgres::examine(&url, *options, args.config.clone(), depth, &mut report).await?;
+                    }
+                    Ok(Opening::Redis(options)) => {
+                        redis::examine(&url, *options, args.config.clone(), depth, &mut report).await?;
                     }
                     _ => store::examine(&url, args.config.clone(), depth, &mut report).await?,
                 }

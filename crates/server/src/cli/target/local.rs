@@ -7,6 +7,7 @@ use serde_json::json;
 use tally::core::command::{Auth, Call, Command};
 use tally::core::{Answer, Query};
 use tally::postgres::Postgres;
+use tally::redis::Redis;
 use tally::{Opening, Tally, VerifyReport, redacted};
 
 use super::{Ask, BackupMade, KeyMade};
@@ -15,7 +16,7 @@ use crate::cli::failure::Failure;
 use crate::cli::folder;
 use crate::cli::output::Json;
 use crate::config::{self, ServeArgs};
-use crate::http::handlers::admin::BACKED_UP_OTHERWISE;
+use crate::http::handlers::admin::backed_up_otherwise;
 use crate::serve;
 
 /// An open store. Whoever may open it may do everything, so there is no key.
@@ -28,8 +29,8 @@ impl Local {
     /// is for one process; a database may have servers on it.
     pub(in crate::cli) async fn open(url: &str, config: Option<PathBuf>) -> Result<Self, Failure> {
         let folder = match Opening::parse(url).map_err(|error| Failure::usage(error.to_string()))? {
-            Opening::Postgres(options) => {
-                require_tables(url, *options).await?;
+            Opening::Postgres(_) | Opening::Redis(_) => {
+                require_there(url).await?;
                 None
             }
             _ => Some(folder::of_store(url)?),
@@ -95,7 +96,7 @@ impl Local {
             engine.embedded().map(|engine| engine.store().backup(&target, |rows, _| progress(rows)))
         });
         let copied = copying.await.map_err(|error| Failure::new(format!("the backup stopped: {error}")))?;
-        let report = copied.ok_or_else(|| Failure::new(BACKED_UP_OTHERWISE))??;
+        let report = copied.ok_or_else(|| Failure::new(backed_up_otherwise(self.tally.engine())))??;
         Ok(BackupMade { path: to.to_owned(), rows: report.rows, bytes: report.bytes })
     }
 
@@ -115,17 +116,35 @@ impl Local {
     }
 }
 
-/// Refuses a database without Tally's tables: a command with a mistyped URL must not make them.
-async fn require_tables(url: &str, options: tally::postgres::Options) -> Result<(), Failure> {
-    let schema = options.schema.clone();
-    let engine = Postgres::new(options)?;
-    let facts = engine.facts().await;
-    engine.close().await;
-    if facts?.schema.is_some_and(|found| found.version.is_some()) {
-        return Ok(());
-    }
-    let shown = redacted(url);
+/// Refuses a database without Tally's tables, and a Redis without its keys: a command with a mistyped URL must not
+/// make them.
+pub(in crate::cli) async fn require_there(url: &str) -> Result<(), Failure> {
+    let place = match Opening::parse(url).map_err(|error| Failure::usage(error.to_string()))? {
+        Opening::Postgres(options) => {
+            let place = format!("in the schema {}", options.schema);
+            let engine = Postgres::new(*options)?;
+            let facts = engine.facts().await;
+            engine.close().await;
+            facts?.schema.is_none_or(|found| found.version.is_none()).then_some(place)
+        }
+        Opening::Redis(options) => {
+            let place = format!("under the prefix {}", options.prefix);
+            let engine = Redis::new(*options);
+            require_right(&engine).await?;
+            engine.format().await?.is_none().then_some(place)
+        }
+        Opening::Embedded(_) | Opening::Memory => None,
+    };
+    let Some(place) = place else { return Ok(()) };
     Err(Failure::new(format!(
-        "there is no store in the schema {schema} of {shown}: check the URL, or make one with: tally serve --store URL"
+        "there is no store {place} of {}: check the URL, or make one with: tally serve --store URL",
+        redacted(url)
     )))
+}
+
+/// A Redis that cannot be a store is refused before anybody asks whether there is one.
+async fn require_right(engine: &Redis) -> Result<(), Failure> {
+    let facts = engine.facts().await?;
+    let lacks = facts.iter().find_map(|facts| facts.lacks(engine.options()));
+    lacks.map_or(Ok(()), |why| Err(Failure::new(why)))
 }

@@ -12,7 +12,7 @@ use tally::VerifyReport;
 use tally::core::rows::Role;
 
 pub(super) use ask::Ask;
-pub(super) use local::Local;
+pub(super) use local::{Local, require_there};
 pub(super) use remote::Remote;
 
 use super::failure::Failure;
@@ -29,7 +29,8 @@ pub(super) struct TargetArgs {
     /// [env: TALLY_KEY, else TALLY_ADMIN_KEY]
     #[arg(long, value_name = "KEY", conflicts_with = "store")]
     pub(super) key: Option<String>,
-    /// Work straight on this store, embedded:PATH or postgres://…; only by this flag, never by TALLY_STORE
+    /// Work straight on this store, embedded:PATH, postgres://… or redis://…; only by this flag, never by
+    /// TALLY_STORE
     #[arg(long, value_name = "URL")]
     pub(super) store: Option<String>,
     /// Settings file with the relations, for --store [env: TALLY_CONFIG] [default: tally.toml, if it is there]

@@ -6,11 +6,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
-use tally::VerifyReport;
 use tally::core::Query;
 use tally::core::command::{Call as Asked, Command};
 use tally::core::query::ApiKeysAnswer;
 use tally::core::rows::Role;
+use tally::{AnyEngine, VerifyReport};
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
@@ -23,8 +23,15 @@ use crate::http::reply;
 use crate::http::request::{Caller, Json, Segments};
 
 /// What to say where there is no folder to copy.
-pub const BACKED_UP_OTHERWISE: &str =
-    "PostgreSQL is backed up with its own tools, such as pg_dump; to move a store into a folder: tally copy";
+pub fn backed_up_otherwise(engine: &AnyEngine) -> &'static str {
+    match engine {
+        AnyEngine::Redis(_) => {
+            "Redis is backed up with its own files, the snapshot (BGSAVE) and the append-only file; to move a store \
+             into a folder: tally copy"
+        }
+        _ => "PostgreSQL is backed up with its own tools, such as pg_dump; to move a store into a folder: tally copy",
+    }
+}
 
 /// How to verify.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -125,7 +132,7 @@ pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<Bac
             Ok(reply::json(StatusCode::OK, &BackupAnswer { path, rows: report.rows, bytes: report.bytes }))
         }
         Ok(Some(Err(error))) => Err(Problem::new("conflict", error.to_string())),
-        Ok(None) => Err(Problem::new("conflict", BACKED_UP_OTHERWISE)),
+        Ok(None) => Err(Problem::new("conflict", backed_up_otherwise(app.tally.engine()))),
         Err(error) => {
             tracing::error!(%error, "a backup stopped");
             Err(Problem::internal())

@@ -1,10 +1,10 @@
-//! `tally copy` between a folder and PostgreSQL: there and back with the same answers, and on after a kill.
+//! `tally copy` between a folder, PostgreSQL, Redis and a Cluster: the same answers everywhere, and on after a kill.
 
 use std::process::{Child, Stdio};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tally_testing::Postgres;
+use tally_testing::{Cluster, Postgres, Redis};
 
 use crate::copy::{RELATIONS, answers, ask, fill, seed_many, toggle};
 use crate::postgres::sql;
@@ -25,9 +25,20 @@ fn seen(world: &World, server: &Served) -> Vec<Value> {
 
 #[test]
 fn a_store_moves_into_a_database_and_back() {
+    let database = format!("{}?sslmode=disable&schema=moved_{}", Postgres::shared().unwrap(), std::process::id());
+    moves_on_by(&[database]);
+}
+
+#[test]
+fn a_store_moves_into_redis_on_to_a_cluster_and_back() {
+    let prefixed = |url: &str| format!("{url}?prefix=moved_{}", std::process::id());
+    moves_on_by(&[prefixed(Redis::shared().unwrap()), prefixed(Cluster::shared().unwrap())]);
+}
+
+/// Moves a store from a folder to one of these after the other, and into a folder again.
+fn moves_on_by(stores: &[String]) {
     let world = World::new();
     world.write("tally.toml", RELATIONS);
-    let database = format!("{}?sslmode=disable&schema=moved_{}", Postgres::shared().unwrap(), std::process::id());
     let server = world.serve();
     fill(&world, &server);
     let (_, toggled) = toggle(&server);
@@ -47,12 +58,13 @@ fn a_store_moves_into_a_database_and_back() {
         assert_eq!(server.run_as(&world, made["key"].as_str().unwrap(), &["count", "like", "post:1"]).code, 0);
         server.stop();
     };
-    assert_eq!(copy(&world, &world.url("data"), &database).json()["rows"], 13);
-    same(&database);
-    let back = world.url("back");
-    assert_eq!(copy(&world, &database, &back).json()["rows"], 13);
-    same(&back);
-    assert_eq!(copy(&world, &database, &back).json()["resumed_rows"], 13, "it was whole already");
+    let (mut from, mut last) = (world.url("data"), String::new());
+    for to in stores.iter().cloned().chain([world.url("back")]) {
+        assert_eq!(copy(&world, &from, &to).json()["rows"], 13);
+        same(&to);
+        last = std::mem::replace(&mut from, to);
+    }
+    assert_eq!(copy(&world, &last, &from).json()["resumed_rows"], 13, "it was whole already");
 }
 
 /// Ends with its value, so that a test that fails leaves nothing behind.
@@ -67,29 +79,38 @@ impl Drop for Copying {
 
 #[test]
 fn a_copy_into_a_database_that_was_killed_goes_on() {
+    let (shared, schema) = (Postgres::shared().unwrap(), format!("killed_{}", std::process::id()));
+    let has_rows = || sql(shared, &format!("SELECT 1 FROM {schema}.edge LIMIT 1")).is_some();
+    goes_on_after_a_kill(&format!("{shared}?sslmode=disable&schema={schema}"), has_rows);
+}
+
+#[test]
+fn a_copy_into_redis_that_was_killed_goes_on() {
+    let redis = Redis::start(Default::default()).unwrap();
+    goes_on_after_a_kill(&redis.url(), || redis.ask(&["EXISTS", "tally:o:{post:1}:like"]).unwrap() == "1");
+}
+
+/// Kills a copy to this store as soon as there are rows in it.
+fn goes_on_after_a_kill(to: &str, has_rows: impl Fn() -> bool) {
     const LIKES: usize = 12_000;
     let world = World::new();
     seed_many(&world, "data", LIKES);
-    let (shared, schema) = (Postgres::shared().unwrap(), format!("killed_{}", std::process::id()));
-    let (from, to) = (world.url("data"), format!("{shared}?sslmode=disable&schema={schema}"));
+    let from = world.url("data");
     let mut command = world.tally();
-    command.args(["copy", "--from", &from, "--to", &to]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["copy", "--from", &from, "--to", to]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut copying = Copying(command.spawn().unwrap());
     // Some pages are there then, and most are not.
-    until("it writes", || {
-        let has_rows = sql(shared, &format!("SELECT 1 FROM {schema}.edge LIMIT 1")).is_some();
-        (has_rows || copying.0.try_wait().unwrap().is_some()).then_some(())
-    });
+    until("it writes", || (has_rows() || copying.0.try_wait().unwrap().is_some()).then_some(()));
     // SIGKILL, wherever it is.
     copying.0.kill().unwrap();
     assert!(!copying.0.wait().unwrap().success(), "it ended before it could be killed");
-    let refused = world.run(&["count", "like", "post:1", "--store", &to]);
+    let refused = world.run(&["count", "like", "post:1", "--store", to]);
     refused.fails(1, "this store is a half-made copy; finish it with: tally copy --from embedded:");
-    let copied = copy(&world, &from, &to).json();
+    let copied = copy(&world, &from, to).json();
     assert_eq!(copied["edges"], LIKES);
     assert!(copied["resumed_rows"].as_u64().unwrap() > 0, "{copied}");
-    let verified = world.run(&["verify", "--store", &to, "--json"]).json();
+    let verified = world.run(&["verify", "--store", to, "--json"]).json();
     assert_eq!((&verified["edges"], &verified["drifted"]), (&json!(LIKES), &json!(0)));
     let count = |store: &str| world.run(&["count", "like", "post:1", "--store", store, "--json"]).json();
-    assert_eq!(count(&to), count(&from));
+    assert_eq!(count(to), count(&from));
 }

@@ -11,6 +11,7 @@ mod doctor;
 mod import;
 mod keys;
 mod postgres;
+mod redis;
 mod start;
 mod verify;
 mod world;

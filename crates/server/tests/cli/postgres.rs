@@ -13,7 +13,7 @@ fn statuses(ran: &Ran) -> Vec<(String, String)> {
     findings.iter().map(|finding| (text(finding, "check"), text(finding, "status"))).collect()
 }
 
-fn status(ran: &Ran, check: &str) -> Option<String> {
+pub(crate) fn status(ran: &Ran, check: &str) -> Option<String> {
     statuses(ran).into_iter().find(|(name, _)| name == check).map(|(_, status)| status)
 }
 

@@ -1,6 +1,6 @@
-//! What a server says while its PostgreSQL is away, and that it comes back by itself.
+//! What a server says while its store is away, and that it comes back by itself.
 
-use crate::database::{insist, own_postgres, verified};
+use crate::database::{On, insist, on, verified};
 use crate::support::*;
 
 async fn is_away(client: &Client) {
@@ -23,33 +23,33 @@ async fn is_back(client: &Client, who: &str) {
     verified(client).await;
 }
 
-#[tokio::test]
-async fn a_server_waits_for_a_stopped_postgresql() {
-    let (mut postgres, url) = own_postgres();
+on!(a_server_waits_for_a_stopped_store: postgres redis);
+async fn a_server_waits_for_a_stopped_store(on: On) {
+    let (mut store, url) = on.own();
     let server = Server::start_on(&url, "").await;
     let client = server.client();
     client.like("post:1", "alice").await;
     for round in 0..2 {
         if round == 0 {
-            postgres.stop().unwrap()
+            store.stop()
         } else {
-            postgres.kill().unwrap()
+            store.kill()
         };
         is_away(&client).await;
-        postgres.start_again().unwrap();
+        store.start_again();
         is_back(&client, &format!("after-{round}")).await;
     }
     assert!(client.subjects("like", "post:1").await.contains(&"alice".to_owned()));
 }
 
-#[tokio::test]
-async fn a_server_does_not_hang_with_a_paused_postgresql() {
-    let (postgres, url) = own_postgres();
+on!(a_server_does_not_hang_with_a_paused_store: postgres redis);
+async fn a_server_does_not_hang_with_a_paused_store(on: On) {
+    let (store, url) = on.own();
     let server = Server::start_on(&url, "").await;
     let client = server.client();
     client.like("post:1", "alice").await;
-    postgres.pause().unwrap();
+    store.pause();
     is_away(&client).await;
-    postgres.resume().unwrap();
+    store.resume();
     is_back(&client, "carol").await;
 }

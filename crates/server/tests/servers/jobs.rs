@@ -1,13 +1,13 @@
 //! A job outlives the server that carries it.
 
-use crate::database::{new_schema, servers};
+use crate::database::{On, on, servers};
 use crate::support::*;
 
 const EDGES: usize = 6_000;
 
-#[tokio::test]
-async fn another_server_finishes_the_job_of_one_that_died() {
-    let mut servers: [Server; 3] = servers(&new_schema(), "").await;
+on!(another_server_finishes_the_job_of_one_that_died: postgres redis cluster);
+async fn another_server_finishes_the_job_of_one_that_died(on: On) {
+    let mut servers: [Server; 3] = servers(&on.new_store(), "").await;
     let client = servers[0].client();
     let commands: Vec<Value> = (0..EDGES)
         .map(|n| json!({"op": "relate", "relation": "like", "object": format!("post:{n}"), "subject": "alice"}))
@@ -30,9 +30,9 @@ async fn another_server_finishes_the_job_of_one_that_died() {
     assert_eq!(other.client().verified().await, 1);
 }
 
-#[tokio::test]
-async fn the_metrics_say_who_carries_jobs_and_how_many_connections_there_are() {
-    let servers: [Server; 2] = servers(&new_schema(), "").await;
+on!(the_metrics_say_who_carries_jobs_and_how_the_store_is: postgres redis cluster);
+async fn the_metrics_say_who_carries_jobs_and_how_the_store_is(on: On) {
+    let servers: [Server; 2] = servers(&on.new_store(), "").await;
     let figure = async |server: &Server, name: &str| {
         let text = server.client().get("/metrics").send().await.text();
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("tally_{name} ")).map(str::to_owned));
@@ -46,6 +46,10 @@ async fn the_metrics_say_who_carries_jobs_and_how_many_connections_there_are() {
     .await;
     for server in &servers {
         server.client().like("post:1", "alice").await;
+        assert_eq!(figure(server, "store_unfinished_slots").await, 0);
+        if on != On::Postgres {
+            continue;
+        }
         let (open, in_use) =
             (figure(server, "store_connections").await, figure(server, "store_connections_in_use").await);
         assert!(open >= 1 && (0..=open).contains(&in_use), "{in_use} of {open}");

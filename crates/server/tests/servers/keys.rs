@@ -6,13 +6,13 @@ use std::process::{Child, Stdio};
 
 use tempfile::TempDir;
 
-use crate::database::{new_schema, servers};
+use crate::database::{On, on, servers};
 use crate::support::server::{address, binary};
 use crate::support::*;
 
-#[tokio::test]
-async fn a_key_of_one_server_works_on_the_other_until_it_is_revoked() {
-    let [a, b]: [Server; 2] = servers(&new_schema(), "").await;
+on!(a_key_of_one_server_works_on_the_other_until_it_is_revoked: postgres redis cluster);
+async fn a_key_of_one_server_works_on_the_other_until_it_is_revoked(on: On) {
+    let [a, b]: [Server; 2] = servers(&on.new_store(), "").await;
     let made = a.client().post("/v1/keys").json(&json!({"role": "service"})).status(201).await;
     let (there, path) = (b.client_as(made["key"].as_str()), edge("like", "post:1", "alice"));
     let status = async || there.put(&path).send().await.status;
@@ -61,9 +61,9 @@ impl Drop for Bare {
     }
 }
 
-#[tokio::test]
-async fn servers_that_start_at_once_make_one_first_key() {
-    let (home, url) = (TempDir::new().unwrap(), new_schema());
+on!(servers_that_start_at_once_make_one_first_key: postgres redis cluster);
+async fn servers_that_start_at_once_make_one_first_key(on: On) {
+    let (home, url) = (TempDir::new().unwrap(), on.new_store());
     let servers: Vec<Bare> = (0..3).map(|number| Bare::start(home.path(), number, &url)).collect();
     let mut bases = Vec::new();
     for server in &servers {

@@ -1,4 +1,4 @@
-//! Several servers on one PostgreSQL: one truth, whichever of them is asked and whatever dies.
+//! Several servers on one PostgreSQL, Redis or Redis Cluster: one truth, whichever of them is asked and whatever dies.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
 

@@ -2,13 +2,13 @@
 
 use futures_util::future::join_all;
 
-use crate::database::{new_schema, servers};
+use crate::database::{On, on, servers};
 use crate::support::*;
 
-#[tokio::test]
-async fn a_key_sent_to_every_server_has_one_effect_and_one_answer() {
+on!(a_key_sent_to_every_server_has_one_effect_and_one_answer: postgres redis cluster);
+async fn a_key_sent_to_every_server_has_one_effect_and_one_answer(on: On) {
     const TIMES: usize = 50;
-    let servers: [Server; 3] = servers(&new_schema(), "").await;
+    let servers: [Server; 3] = servers(&on.new_store(), "").await;
     let clients: Vec<Client> = servers.iter().map(Server::client).collect();
     let path = format!("{}/toggle", edge("like", "post:1", "alice"));
     for round in 0..5 {

@@ -1,8 +1,8 @@
-//! Three servers write at once, one dies, PostgreSQL goes away: counts equal edges, and nothing answered is lost.
+//! Three servers write at once, one dies, the store goes away: counts equal edges, and nothing answered is lost.
 
 use futures_util::future::join_all;
 
-use crate::database::{own_postgres, restarted, servers, verified};
+use crate::database::{On, on, servers, verified};
 use crate::support::*;
 use crate::writers::{CONFIG, Field, GREEDY, LIMIT, Writer, check, watch_the_limit};
 
@@ -10,9 +10,9 @@ const WRITERS: usize = 9;
 /// Writes that are answered between one blow and the next.
 const CALM: usize = 120;
 
-#[tokio::test]
-async fn three_servers_keep_one_truth() {
-    let (postgres, url) = own_postgres();
+on!(three_servers_keep_one_truth: postgres redis cluster);
+async fn three_servers_keep_one_truth(on: On) {
+    let (store, url) = on.own();
     let mut servers: [Server; 3] = servers(&url, CONFIG).await;
     let field = Field::new(&servers);
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
@@ -24,12 +24,12 @@ async fn three_servers_keep_one_truth() {
         servers[1].restart().await;
         field.servers.borrow_mut()[1] = servers[1].client();
         field.until_answered(CALM).await;
-        let postgres = restarted(postgres).await;
+        let store = store.struck().await;
         field.until_answered(CALM).await;
         field.over.set(true);
-        postgres
+        store
     };
-    let (_, (), _postgres) = tokio::join!(writing, watch_the_limit(&field), blows);
+    let (_, (), _store) = tokio::join!(writing, watch_the_limit(&field), blows);
     assert!(field.again.get() > 0, "nobody noticed that something was away");
     for server in &servers {
         check(&server.client(), &writers).await;

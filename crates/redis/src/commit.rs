@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use redis::{Cmd, Value};
+use redis::Value;
 use tally_core::rows::Changes;
+use tally_core::time::Stamp;
 use tally_engine::{CommitError, Committed, Mark, Seen, StoreError};
 use tokio::time::{Instant, sleep};
 
 use crate::Redis;
-use crate::answer::{items, number, some_text, text};
+use crate::answer::{items, number, some_text};
 use crate::connection::{Ask, Fault};
 use crate::part::Part;
 use crate::plan::Plan;
@@ -16,9 +17,19 @@ use crate::plan::Plan;
 /// How soon a commit whose answer was lost is sent again.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// How long it is remembered that a commit was called off: longer than it can be on its way.
-const CANCELLED_FOR_S: u32 = 3_600;
+const CANCELLED_FOR_S: &str = "600";
 /// How long it is remembered that a commit was done, once nobody needs to ask any more.
 pub(crate) const DONE_FOR_S: &str = "60";
+
+/// What is known of a commit that was sent.
+pub(crate) enum Fate {
+    /// What the script answered.
+    Answered(Outcome),
+    /// It was not done, and never will be.
+    CalledOff(StoreError),
+    /// Nobody can say yet. Whoever meets a share of it asks again.
+    Unknown(StoreError),
+}
 
 /// What a script answered.
 pub(crate) enum Outcome {
@@ -32,6 +43,8 @@ pub(crate) enum Outcome {
     Cancelled,
     /// There was nothing to end.
     Gone,
+    /// Something was done in this store that bulk does not know of.
+    Unusual,
 }
 
 impl Outcome {
@@ -48,6 +61,7 @@ impl Outcome {
             "moved" => Ok(Self::Moved),
             "locked" => Ok(Self::Locked),
             "gone" => Ok(Self::Gone),
+            "unusual" => Ok(Self::Unusual),
             _ => Ok(Self::Cancelled),
         }
     }
@@ -55,65 +69,105 @@ impl Outcome {
 
 impl Redis {
     pub(crate) async fn write(&self, seen: &Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
-        let plan = Plan::new(&self.keys, seen, changes)?;
-        self.register(&plan).await?;
+        let usual = self.is_usual();
+        let plan = match usual.then(|| Plan::bulk(&self.keys, seen, changes)).transpose()?.flatten() {
+            Some(plan) => plan,
+            None => Plan::new(&self.keys, seen, changes)?,
+        };
         // A subject's total that nobody has asked for is not known.
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
-        let transaction = self.next_transaction();
-        if self.keys.slots {
-            self.write_slots(&plan, &transaction, changes.stamp, &mut totals).await?;
-        } else if let Some(part) = plan.parts.get(&0) {
-            let (open, record) = (self.keys.open(0), self.keys.record(0, &transaction));
-            let first = [open.as_str(), &record, &self.keys.system("stamp")];
-            let ask = part.ask(&first, "alone", &transaction, "", &changes.stamp.0.to_string());
-            let outcome = self.decide(&ask, &record).await?;
-            take(outcome, part, &mut totals)?;
-        }
+        self.write_plan(&plan, changes.stamp, &mut totals).await?;
         Ok(Committed { mark: Mark::default(), totals: Some(totals) })
     }
 
+    pub(crate) async fn write_plan(
+        &self,
+        plan: &Plan<'_>,
+        stamp: Stamp,
+        totals: &mut [i64],
+    ) -> Result<(), CommitError> {
+        self.register(plan).await?;
+        let transaction = self.next_transaction();
+        if self.keys.slots {
+            self.write_slots(plan, &transaction, stamp, totals).await?;
+        } else if let Some(part) = plan.parts.get(&0) {
+            let (open, record) = (self.keys.open(0), self.keys.record(0, &transaction));
+            let first = [open.as_str(), &record, &self.keys.system("stamp"), &self.keys.system("unusual")];
+            let ask = part.ask(&first, "alone", &transaction, plan.usual.word(), &stamp.0.to_string());
+            match self.decide(&ask, &record).await? {
+                Fate::Answered(Outcome::Unusual) => {
+                    // Decided on what can no longer be left out.
+                    self.set_unusual();
+                    return Err(CommitError::Conflict);
+                }
+                Fate::Answered(outcome) => take(outcome, part, totals)?,
+                Fate::CalledOff(error) | Fate::Unknown(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
     /// Sends what decides over a commit until its outcome is known. Sending it again does no harm.
-    pub(crate) async fn decide(&self, ask: &Ask, record: &str) -> Result<Outcome, CommitError> {
+    pub(crate) async fn decide(&self, ask: &Ask, record: &str) -> Result<Fate, StoreError> {
         let until = Instant::now() + self.timeout();
         // Whether one may be on its way still.
         let mut lost = false;
         loop {
             let error = match self.link.run_safely(&self.scripts.commit, ask).await {
-                Ok(value) => return Ok(Outcome::read(value)?),
-                Err(Fault::Refused(error)) if !lost => return Err(error.into()),
-                Err(Fault::Refused(error) | Fault::Lost(error)) => error,
+                Ok(value) => match Outcome::read(value)? {
+                    // One that comes later could find things as they were, and be done after all.
+                    Outcome::Moved | Outcome::Locked if lost => {
+                        let why = StoreError::Unavailable("Redis: it met another commit".into());
+                        return Ok(match self.call_off(ask, record, why).await {
+                            Fate::CalledOff(_) => Fate::Answered(Outcome::Cancelled),
+                            other => other,
+                        });
+                    }
+                    outcome => return Ok(Fate::Answered(outcome)),
+                },
+                Err(Fault::Refused(error)) if !lost => return Ok(Fate::CalledOff(error)),
+                Err(Fault::Unsure(error)) if !lost && !self.keys.slots => return Ok(Fate::CalledOff(error)),
+                Err(Fault::Unsure(error)) if !lost => return Ok(self.call_off(ask, record, error).await),
+                Err(fault) => StoreError::from(fault),
             };
             lost = true;
             if Instant::now() >= until {
-                return self.call_off(record, error).await;
+                return Ok(self.call_off(ask, record, error).await);
             }
             sleep(AGAIN_AFTER).await;
         }
     }
 
     /// Nobody knows whether a commit was done, so it is forbidden, unless it was.
-    async fn call_off(&self, record: &str, why: StoreError) -> Result<Outcome, CommitError> {
+    async fn call_off(&self, ask: &Ask, record: &str, why: StoreError) -> Fate {
         match self.cancel(record).await {
-            Ok(true) => Err(why.into()),
-            // It is there, and those who were to have it too have not said so.
-            Ok(false) if self.link.options().waits() => Err(why.into()),
-            Ok(false) => Ok(Outcome::Done(Vec::new())),
-            Err(_) => {
-                let why = format!("whether this was done is not known, since its answer was lost: {why}");
-                Err(StoreError::Unavailable(why).into())
+            Ok(true) => return Fate::CalledOff(why),
+            // It was, so once more it only tells the numbers.
+            Ok(false) => {
+                if let Ok(value) = self.link.run_safely(&self.scripts.commit, ask).await
+                    && let Ok(outcome) = Outcome::read(value)
+                {
+                    return Fate::Answered(outcome);
+                }
             }
+            Err(_) => {}
         }
+        let (StoreError::Unavailable(why) | StoreError::Broken(why)) = why;
+        let why = format!("whether this was done is not known, since its answer was lost: {why}");
+        Fate::Unknown(StoreError::Unavailable(why))
     }
 
-    /// Forbids a commit for good. False if it was done before.
+    /// Forbids a commit for good. False if it was done before. Either is then as safe as a commit is.
     pub(crate) async fn cancel(&self, record: &str) -> Result<bool, StoreError> {
-        let mut command = Cmd::new();
-        command.arg("SET").arg(record).arg("cancelled").arg("EX").arg(CANCELLED_FOR_S).arg("NX").arg("GET");
-        match text(self.link.send(&command).await?)? {
-            None => Ok(true),
-            Some(state) => Ok(state == "cancelled"),
-        }
+        Ok(self.verdict(record, "cancel").await? != "done")
+    }
+
+    /// `done`, `cancelled` or nothing.
+    pub(crate) async fn verdict(&self, record: &str, how: &str) -> Result<String, StoreError> {
+        let waits = if self.link.options().waits() { "1" } else { "0" };
+        let ask = Ask::new([record.to_owned()], &[how, CANCELLED_FOR_S, waits]);
+        some_text(Some(self.link.run_safely(&self.scripts.verdict, &ask).await?))
     }
 }
 
@@ -121,12 +175,12 @@ impl Redis {
 pub(crate) fn take(outcome: Outcome, part: &Part, totals: &mut [i64]) -> Result<(), CommitError> {
     match outcome {
         Outcome::Done(told) => {
-            for (place, total) in part.told.iter().zip(told) {
+            for (place, total) in part.told.iter().chain(&part.bulk_told).zip(told) {
                 totals[*place] = total;
             }
             Ok(())
         }
         Outcome::Gone => Ok(()),
-        Outcome::Moved | Outcome::Locked | Outcome::Cancelled => Err(CommitError::Conflict),
+        Outcome::Moved | Outcome::Locked | Outcome::Cancelled | Outcome::Unusual => Err(CommitError::Conflict),
     }
 }

@@ -31,6 +31,9 @@ pub(crate) struct Link {
 pub(crate) enum Fault {
     /// Certainly not done.
     Refused(StoreError),
+    /// Refused before it was looked at. A client of a Cluster sends again by itself, and this is what came of
+    /// the last time: an earlier one may have been done.
+    Unsure(StoreError),
     /// Perhaps done.
     Lost(StoreError),
 }
@@ -38,7 +41,7 @@ pub(crate) enum Fault {
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Refused(error) | Fault::Lost(error) => error,
+            Fault::Refused(error) | Fault::Unsure(error) | Fault::Lost(error) => error,
         }
     }
 }
@@ -297,7 +300,8 @@ pub(crate) fn unavailable(error: &RedisError) -> StoreError {
 
 /// What an error says about the command.
 fn fault(error: &RedisError) -> Fault {
-    let unavailable = |why: &str| Fault::Refused(StoreError::Unavailable(why.into()));
+    let unavailable = |why: &str| Fault::Unsure(StoreError::Unavailable(why.into()));
+    let refused = |why: &str| Fault::Refused(StoreError::Unavailable(why.into()));
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::NoScript) => Fault::Refused(StoreError::Broken(NO_SCRIPT.into())),
         ErrorKind::Server(ServerErrorKind::BusyLoading) => unavailable("Redis is still loading its data"),
@@ -313,13 +317,13 @@ fn fault(error: &RedisError) -> Fault {
         ) => unavailable(&format!("the Cluster is changing: {error}")),
         ErrorKind::AuthenticationFailed => unavailable(&format!("Redis refuses the name or the password: {error}")),
         ErrorKind::ClusterConnectionNotFound | ErrorKind::InvalidClientConfig | ErrorKind::Client => {
-            Fault::Refused(self::unavailable(error))
+            Fault::Unsure(self::unavailable(error))
         }
         _ => match error.code() {
-            Some("OOM") => unavailable("Redis has no memory left (maxmemory)"),
+            Some("OOM") => refused("Redis has no memory left (maxmemory)"),
             Some("BUSY") => unavailable("Redis is busy with a script"),
-            Some("MISCONF") => unavailable("Redis cannot save to its disk, and takes no writes (MISCONF)"),
-            Some("NOREPLICAS") => unavailable("Redis has fewer replicas than it wants for writes (NOREPLICAS)"),
+            Some("MISCONF") => refused("Redis cannot save to its disk, and takes no writes (MISCONF)"),
+            Some("NOREPLICAS") => refused("Redis has fewer replicas than it wants for writes (NOREPLICAS)"),
             Some("NOAUTH" | "WRONGPASS" | "NOPERM") => {
                 unavailable(&format!("Redis refuses the name, the password or the permission: {error}"))
             }
@@ -327,7 +331,7 @@ fn fault(error: &RedisError) -> Fault {
                 "a key under Tally's prefix holds something that Tally did not write: {error}"
             ))),
             Some("UNBLOCKED") => unavailable("this Redis has become a replica"),
-            _ if error.is_connection_refusal() => Fault::Refused(self::unavailable(error)),
+            _ if error.is_connection_refusal() => Fault::Unsure(self::unavailable(error)),
             _ if error.is_io_error() => Fault::Lost(self::unavailable(error)),
             Some(_) => Fault::Refused(StoreError::Broken(format!("Redis: {error}"))),
             None => Fault::Lost(self::unavailable(error)),

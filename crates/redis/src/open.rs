@@ -8,7 +8,7 @@ use tally_engine::StoreError;
 use tokio::time::sleep;
 
 use crate::Redis;
-use crate::answer::{items, number, some_text, text, texts};
+use crate::answer::{items, number, some_text, texts};
 use crate::connection::Ask;
 
 /// After this a commit that was prepared and not decided counts as left behind. Calling it off is safe at any
@@ -34,12 +34,10 @@ impl Redis {
     pub(crate) async fn resolve(&self, slot: u16) -> Result<bool, StoreError> {
         let mut moved = false;
         for share in self.peek(slot).await? {
-            let mut command = Cmd::new();
-            command.arg("GET").arg(&share.record);
-            let done = match text(self.link.send(&command).await?)? {
-                Some(state) => state == "done",
-                None if share.age_ms < LEFT_AFTER_MS => continue,
-                None => !self.cancel(&share.record).await?,
+            let done = match self.verdict(&share.record, "ask").await?.as_str() {
+                "" if share.age_ms < LEFT_AFTER_MS => continue,
+                "" => !self.cancel(&share.record).await?,
+                state => state == "done",
             };
             // The first key is that of the slot itself.
             let keys = share.keys.into_iter().skip(1);

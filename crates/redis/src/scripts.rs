@@ -3,6 +3,9 @@
 use crate::connection::Script;
 
 const APPLY: &str = include_str!("scripts/apply.lua");
+const BULK: &str = include_str!("scripts/bulk.lua");
+/// For what ends a commit: it takes no memory that is not taken already, and must not be held up.
+const ALWAYS: &str = "#!lua flags=allow-oom\n";
 
 /// Each script once, with its hash.
 pub(crate) struct Scripts {
@@ -10,6 +13,7 @@ pub(crate) struct Scripts {
     pub(crate) list: Script,
     pub(crate) commit: Script,
     pub(crate) finish: Script,
+    pub(crate) verdict: Script,
     pub(crate) peek: Script,
     pub(crate) raise: Script,
     pub(crate) register: Script,
@@ -22,8 +26,9 @@ impl Default for Scripts {
         Self {
             load: reads(include_str!("scripts/load.lua")),
             list: reads(include_str!("scripts/list.lua")),
-            commit: writes(&[APPLY, include_str!("scripts/commit.lua")].concat()),
-            finish: writes(&[APPLY, include_str!("scripts/finish.lua")].concat()),
+            commit: writes(&[APPLY, BULK, include_str!("scripts/commit.lua")].concat()),
+            finish: writes(&[ALWAYS, APPLY, include_str!("scripts/finish.lua")].concat()),
+            verdict: writes(&[ALWAYS, include_str!("scripts/verdict.lua")].concat()),
             peek: reads(include_str!("scripts/peek.lua")),
             raise: writes(include_str!("scripts/raise.lua")),
             register: writes(include_str!("scripts/register.lua")),

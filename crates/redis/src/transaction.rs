@@ -14,8 +14,8 @@ use tally_core::time::Stamp;
 use tally_engine::{CommitError, StoreError};
 
 use crate::Redis;
-use crate::commit::{DONE_FOR_S, Outcome, take};
-use crate::connection::{Ask, Fault};
+use crate::commit::{DONE_FOR_S, Fate, Outcome, take};
+use crate::connection::Ask;
 use crate::part::Part;
 use crate::plan::Plan;
 
@@ -36,15 +36,16 @@ impl Redis {
         let remembered = if others.is_empty() { DONE_FOR_S } else { "0" };
         let open = self.keys.open(slot);
         let ask = last.ask(&[&open, &record], "commit", transaction, "", remembered);
-        let decided = self.decide(&ask, &record).await;
-        let refused = match decided {
-            Ok(outcome) => {
+        let refused = match self.decide(&ask, &record).await? {
+            Fate::Answered(outcome) => {
                 if matches!(outcome, Outcome::Locked) {
                     self.step_aside(slot).await;
                 }
                 take(outcome, last, totals).err()
             }
-            Err(error) => Some(error),
+            Fate::CalledOff(error) => Some(error.into()),
+            // The other slots keep their shares until the record can be asked.
+            Fate::Unknown(error) => return Err(error.into()),
         };
         if let Some(error) = refused {
             self.cancel_all(&others, transaction).await;
@@ -62,7 +63,7 @@ impl Redis {
             let ask = part.ask(&[&open], "prepare", transaction, record, "");
             let outcome = match self.link.run_safely(&self.scripts.commit, &ask).await {
                 Ok(value) => Outcome::read(value)?,
-                Err(Fault::Refused(error) | Fault::Lost(error)) => return Err(CommitError::Store(error)),
+                Err(fault) => return Err(CommitError::Store(fault.into())),
             };
             match outcome {
                 Outcome::Done(_) => Ok(()),

@@ -1,25 +1,28 @@
 -- One commit, or one slot's share of it: checks everything that was decided on, then changes it.
 --
--- KEYS  open [record [stamp]] rows…
--- ARGV  mode transaction record stamp/seconds #checks #changes checks… changes… tells…
---   alone    a store without slots: nothing can be open
+-- KEYS  open [record [stamp unusual]] rows…
+-- ARGV  mode transaction record/usual stamp/seconds #checks #changes #tells checks… changes… tells… bulk…
+--   alone    a store without slots: nothing can be open. `usual` says that nothing unusual was ever done in it, on
+--            which bulk stands; `unusual` that this is
 --   commit   the slot that decides for all the others of the transaction, or the only one
 --   prepare  any other slot: what is decided elsewhere is kept until that is known, and held against others
 
 local mode, transaction, ttl = ARGV[1], ARGV[2], ARGV[4]
-local first = 7
+local first = 8
 local changes = first + tonumber(ARGV[5])
 local tells = changes + tonumber(ARGV[6])
+local groups = tells + tonumber(ARGV[7])
 local open = KEYS[1]
-local base = mode == 'prepare' and 1 or (mode == 'commit' and 2 or 3)
+local base = mode == 'prepare' and 1 or (mode == 'commit' and 2 or 4)
 local busy = mode ~= 'alone' and call('EXISTS', open) == 1
 
 if mode == 'prepare' then
   if busy and call('HEXISTS', open, 't' .. transaction) == 1 then return {'done'} end
 else
   local state = call('GET', KEYS[2])
-  if state == 'done' then return tell(KEYS, base, ARGV, tells, #ARGV, {'done'}) end
+  if state == 'done' then return bulk.tell(base, groups, tell(KEYS, base, ARGV, tells, groups - 1, {'done'})) end
   if state then return {'cancelled'} end
+  if mode == 'alone' and ARGV[3] == 'usual' and call('EXISTS', KEYS[4]) == 1 then return {'unusual'} end
 end
 
 local shared, exclusive, intended = {}, {}, {}
@@ -86,24 +89,51 @@ while at < changes do
   end
 end
 
+-- A key of somebody else would stop the changes half way, so every kind of key is tried before the first change.
+local tried = {}
+local function try(command, place)
+  if not tried[place] then
+    call(command, KEYS[base + tonumber(place)])
+    tried[place] = true
+  end
+end
+
 -- A list that becomes longer or shorter: several may do that at once, unless somebody counts on its length.
-if mode ~= 'alone' then
-  local place = changes
-  while place < tells do
-    local op = ARGV[place]
-    if op == 'z' or op == 'Z' or op == 'x' or op == 'X' then
+local place = changes
+while place < tells do
+  local op = ARGV[place]
+  if op == 'z' or op == 'Z' or op == 'x' or op == 'X' then
+    try('ZCARD', ARGV[place + 1])
+    if op == 'X' then try('ZCARD', ARGV[place + 3]) end
+    if op == 'Z' or op == 'X' then try('ZCARD', ARGV[place + 4]) end
+    if mode ~= 'alone' then
       local list = KEYS[base + tonumber(ARGV[place + 1])]
       if held('s', '#' .. list) then return {'locked'} end
       intended[#intended + 1] = list
     end
-    place = place + (({z = 4, Z = 6, x = 3, X = 6, S = 5, s = 4, H = 4, h = 3, I = 4})[op])
+  elseif op == 'S' or op == 's' then
+    try('ZCARD', ARGV[place + (op == 'S' and 3 or 2)])
+  else
+    try('HLEN', ARGV[place + 1])
+    if op == 'I' then
+      local number = call('HGET', KEYS[base + tonumber(ARGV[place + 1])], ARGV[place + 2])
+      if number and not tonumber(number) then error('not a number: ' .. number) end
+    end
   end
+  place = place + (({z = 4, Z = 6, x = 3, X = 6, S = 5, s = 4, H = 4, h = 3, I = 4})[op])
 end
+place = tells
+while place < groups do
+  local told = ARGV[place] == 'K'
+  try('HLEN', ARGV[place + (told and 2 or 1)])
+  place = place + (told and 4 or 3)
+end
+local stamp = mode == 'alone' and tonumber(call('GET', KEYS[3]) or 0)
 
 if mode == 'prepare' then
   local ops, words = {}, {}
   for place = changes, tells - 1 do ops[#ops + 1] = ARGV[place] end
-  for place = tells, #ARGV do words[#words + 1] = ARGV[place] end
+  for place = tells, groups - 1 do words[#words + 1] = ARGV[place] end
   local now = call('TIME')
   local kept = {ARGV[3], now[1] * 1000 + math.floor(now[2] / 1000), KEYS, ops, words, shared, exclusive, intended}
   call('HSET', open, 't' .. transaction, cmsgpack.pack(kept))
@@ -113,14 +143,17 @@ if mode == 'prepare' then
   return {'done'}
 end
 
+if bulk.moved(base, groups) then return {'moved'} end
+local failed = bulk.apply(base, groups)
+if failed then return failed end
 apply(KEYS, base, ARGV, changes, tells - 1)
 if mode == 'alone' then
+  if ARGV[3] == 'unusual' then call('SET', KEYS[4], 1) end
   call('SET', KEYS[2], 'done', 'EX', 60)
-  local stamp = call('GET', KEYS[3])
-  if not stamp or tonumber(stamp) < tonumber(ttl) then call('SET', KEYS[3], ttl) end
+  if not stamp or stamp < tonumber(ttl) then call('SET', KEYS[3], ttl) end
 elseif ttl == '0' then
   call('SET', KEYS[2], 'done')
 else
   call('SET', KEYS[2], 'done', 'EX', ttl)
 end
-return tell(KEYS, base, ARGV, tells, #ARGV, {'done'})
+return bulk.tell(base, groups, tell(KEYS, base, ARGV, tells, groups - 1, {'done'}))

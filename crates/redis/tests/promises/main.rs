@@ -1,0 +1,16 @@
+//! What is promised of this store beyond the suite, each on a real Redis or a real Cluster.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
+
+mod access;
+mod crash;
+mod failover;
+mod ledger;
+mod left;
+mod lost;
+mod moods;
+mod network;
+mod nodes;
+mod replicas;
+mod support;
+mod writes;

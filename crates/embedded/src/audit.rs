@@ -91,7 +91,7 @@ impl<'a> Audit<'a> {
     }
 
     fn stray(&mut self, text: String) {
-        (self.tell)(Finding::Stray(text));
+        (self.tell)(Finding::Stray { found: text, edge: None });
     }
 
     /// Edges and object totals are both sorted by object and relation.

@@ -126,7 +126,12 @@ pub enum Finding {
         counted: i64,
     },
     /// An edge that does not stand in its lists, or a list entry without its edge.
-    Stray(String),
+    Stray {
+        /// What was found, for people.
+        found: String,
+        /// The edge, where it is known and [`Engine::mend`] can put it right.
+        edge: Option<EdgeKey>,
+    },
 }
 
 /// What one server on a shared store tells the others.
@@ -194,6 +199,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Recounts everything as of one moment, and tells what does not add up.
     fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send))
     -> impl Future<Output = Result<Audited, StoreError>> + Send;
+
+    /// Puts the lists of an edge right. False where the store does not know how.
+    fn mend(&self, _edge: &EdgeKey) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        async { Ok(false) }
+    }
 
     /// Whether the store answers and takes writes.
     fn ping(&self) -> impl Future<Output = Result<(), StoreError>> + Send;

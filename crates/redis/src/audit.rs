@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::{Cmd, Value};
 use tally_core::hash::fingerprint;
-use tally_core::rows::{Side, TotalKey};
+use tally_core::rows::{EdgeKey, Side, TotalKey};
 use tally_core::{Name, ObjectId, SubjectId};
 use tally_engine::{Audited, Finding, StoreError};
 
@@ -194,7 +194,8 @@ impl Redis {
             let scores = self.link.send_many(page.iter().map(ask).collect()).await?;
             for ((member, score), other) in page.iter().zip(scores) {
                 if text(other)?.as_ref() != Some(score) && !self.agree(named, member, relation, hidden).await? {
-                    tell(Finding::Stray(format!("{relation} of {}: {member} is in {key} alone", named.id)));
+                    let found = format!("{relation} of {}: {member} is in {key} alone", named.id);
+                    tell(Finding::Stray { found, edge: edge_of(named, member, relation) });
                 }
             }
             entries += page.len();
@@ -322,6 +323,16 @@ fn tell_kinds(
         }
     }
     Ok(())
+}
+
+/// The edge that an entry of a list stands for.
+fn edge_of(named: &Named, member: &str, relation: &str) -> Option<EdgeKey> {
+    let (object, subject) = match named.side {
+        Side::Object => (named.id.as_str(), member),
+        Side::Subject => (member, named.id.as_str()),
+    };
+    let (object, subject) = (ObjectId::new(object).ok()?, SubjectId::new(subject).ok()?);
+    Some(EdgeKey { object, relation: Name::new(relation).ok()?, subject })
 }
 
 /// A list that alternates between names and values.

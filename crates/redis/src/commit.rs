@@ -69,24 +69,28 @@ impl Outcome {
 
 impl Redis {
     pub(crate) async fn write(&self, seen: &Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
-        let usual = self.is_usual();
-        let plan = match usual.then(|| Plan::bulk(&self.keys, seen, changes)).transpose()?.flatten() {
-            Some(plan) => plan,
-            None => Plan::new(&self.keys, seen, changes)?,
-        };
         // A subject's total that nobody has asked for is not known.
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
-        self.write_plan(&plan, changes.stamp, &mut totals).await?;
+        let bulk = if self.is_usual() { Plan::bulk(&self.keys, seen, changes)? } else { None };
+        let is_done = match bulk {
+            Some(plan) => self.write_plan(&plan, changes.stamp, &mut totals).await?,
+            None => false,
+        };
+        if !is_done {
+            let plan = Plan::new(&self.keys, seen, changes)?;
+            self.write_plan(&plan, changes.stamp, &mut totals).await?;
+        }
         Ok(Committed { mark: Mark::default(), totals: Some(totals) })
     }
 
+    /// Commits what is planned. False if it leaves out what it may not leave out any more, and so did nothing.
     pub(crate) async fn write_plan(
         &self,
         plan: &Plan<'_>,
         stamp: Stamp,
         totals: &mut [i64],
-    ) -> Result<(), CommitError> {
+    ) -> Result<bool, CommitError> {
         self.register(plan).await?;
         let transaction = self.next_transaction();
         if self.keys.slots {
@@ -97,15 +101,14 @@ impl Redis {
             let ask = part.ask(&first, "alone", &transaction, plan.usual.word(), &stamp.0.to_string());
             match self.decide(&ask, &record).await? {
                 Fate::Answered(Outcome::Unusual) => {
-                    // Decided on what can no longer be left out.
                     self.set_unusual();
-                    return Err(CommitError::Conflict);
+                    return Ok(false);
                 }
                 Fate::Answered(outcome) => take(outcome, part, totals)?,
                 Fate::CalledOff(error) | Fate::Unknown(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Sends what decides over a commit until its outcome is known. Sending it again does no harm.

@@ -331,6 +331,9 @@ fn fault(error: &RedisError) -> Fault {
                 "a key under Tally's prefix holds something that Tally did not write: {error}"
             ))),
             Some("UNBLOCKED") => unavailable("this Redis has become a replica"),
+            _ if error.to_string().contains("max number of clients") => {
+                unavailable("Redis takes no more connections (maxclients)")
+            }
             _ if error.is_connection_refusal() => Fault::Unsure(self::unavailable(error)),
             _ if error.is_io_error() => Fault::Lost(self::unavailable(error)),
             Some(_) => Fault::Refused(StoreError::Broken(format!("Redis: {error}"))),

@@ -31,7 +31,7 @@ pub struct Facts {
     pub is_cluster: bool,
     /// Whether it is a replica.
     pub is_replica: bool,
-    /// Replicas that are connected.
+    /// Replicas that follow it, and have all there was before them.
     pub replicas: u32,
     /// What happens when its memory is full.
     pub maxmemory_policy: String,
@@ -118,8 +118,10 @@ impl Redis {
             section.into_iter().for_each(|section| _ = command.arg(section));
             self.send_to(node, command)
         };
-        let started = Instant::now();
         let info = some_text(Some(info(None).await?))?;
+        // Connecting is over by now.
+        let started = Instant::now();
+        let clock_ahead_ms = self.clock_ahead_ms(node).await?;
         let round_trip = started.elapsed();
         let field = |name: &str| {
             let mut lines = info.lines().filter_map(|line| line.split_once(':'));
@@ -134,7 +136,7 @@ impl Redis {
             version,
             is_cluster: field("cluster_enabled") == "1",
             is_replica: field("role") == "slave",
-            replicas: field("connected_slaves").parse().unwrap_or(0),
+            replicas: replicas(&info),
             maxmemory_policy: field("maxmemory_policy"),
             maxmemory_bytes: field("maxmemory").parse().unwrap_or(0),
             used_memory_bytes: field("used_memory").parse().unwrap_or(0),
@@ -144,7 +146,7 @@ impl Redis {
             appendfsync: self.setting(node, "appendfsync").await.unwrap_or_default(),
             saves: self.setting(node, "save").await.map(|save| !save.is_empty()),
             disk_fails: disk_fails(&field("aof_last_write_status"), &field("rdb_last_bgsave_status")),
-            clock_ahead_ms: self.clock_ahead_ms(node).await?,
+            clock_ahead_ms,
         })
     }
 
@@ -210,6 +212,12 @@ impl Redis {
 
 const NOT_A_CLUSTER: &str = "this is not a Cluster: write redis:// in the store's URL";
 
+/// One that is still being filled cannot have what is written now.
+fn replicas(info: &str) -> u32 {
+    let is_online = |line: &&str| line.starts_with("slave") && line.contains(",state=online,");
+    info.lines().filter(is_online).count() as u32
+}
+
 fn disk_fails(aof: &str, snapshot: &str) -> Option<&'static str> {
     match (aof, snapshot) {
         ("err", _) => Some("its last write to the append-only file failed"),
@@ -268,9 +276,7 @@ fn weakens(facts: &Facts, options: &Options) -> Vec<String> {
     }
     if options.wait_replicas > facts.replicas {
         let (asked, there) = (options.wait_replicas, facts.replicas);
-        said.push(format!(
-            "{there} replicas are connected and wait_replicas is {asked}: writes are refused until then"
-        ));
+        said.push(format!("{there} replicas are in step and wait_replicas is {asked}: writes are refused until then"));
     }
     said
 }

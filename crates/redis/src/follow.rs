@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use redis::Cmd;
+use redis::aio::PubSub;
 use tally_core::ObjectId;
 use tally_core::rows::TotalKey;
 use tally_engine::{Lease, News, StoreError};
@@ -213,17 +214,33 @@ impl Task {
         }
     }
 
-    async fn listen(&mut self) -> Result<End, StoreError> {
+    /// Subscribes at the next node that answers: of a Cluster one may be dead, and the others know everything.
+    async fn subscribe(&mut self, channel: &str) -> Result<PubSub, StoreError> {
+        let mut failed = gone();
+        for _ in 0..self.means.link.options().nodes.len() {
+            match self.subscribe_here(channel).await {
+                Ok(hearing) => return Ok(hearing),
+                Err(error) => failed = error,
+            }
+            self.node += 1;
+        }
+        Err(failed)
+    }
+
+    async fn subscribe_here(&self, channel: &str) -> Result<PubSub, StoreError> {
         let client = self.means.link.client(self.node)?;
-        let timeout = self.means.link.options().timeout;
-        let channel = format!("{}:news", self.means.keys.prefix);
         let subscribing = async {
             let mut hearing = client.get_async_pubsub().await?;
-            hearing.subscribe(&channel).await?;
+            hearing.subscribe(channel).await?;
             Ok::<_, redis::RedisError>(hearing)
         };
-        let subscribed = tokio::time::timeout(timeout, subscribing).await.map_err(|_| gone())?;
-        let mut hearing = subscribed.map_err(|error| crate::connection::unavailable(&error))?.into_on_message();
+        let subscribed = tokio::time::timeout(self.means.link.options().timeout, subscribing).await;
+        subscribed.map_err(|_| gone())?.map_err(|error| crate::connection::unavailable(&error))
+    }
+
+    async fn listen(&mut self) -> Result<End, StoreError> {
+        let channel = format!("{}:news", self.means.keys.prefix);
+        let mut hearing = self.subscribe(&channel).await?.into_on_message();
         // What was said while nobody listened is lost.
         let _ = self.news.send(News::Anything);
         self.unsaid.extend(self.attended.iter().cloned());

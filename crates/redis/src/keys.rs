@@ -74,6 +74,11 @@ impl Keys {
         }
     }
 
+    /// What everybody sees of a list.
+    pub(crate) fn shown(&self, side: Side, id: &str, relation: &str) -> String {
+        format!("{}:{relation}", self.home(side, id))
+    }
+
     pub(crate) fn kinds(&self, object: &str, relation: &str) -> String {
         format!("{}:{relation}:kinds", self.home(Side::Object, object))
     }

@@ -6,9 +6,10 @@
 //! | `options.rs`, `connection.rs` | the URL, connections, what an error means |
 //! | `scripts/` | all that runs inside Redis; `scripts.rs` puts it together |
 //! | `load.rs` | every row asked for |
-//! | `plan.rs`, `part.rs`, `commit.rs` | what a commit checks and changes; sending it |
+//! | `plan.rs`, `bulk.rs`, `part.rs`, `commit.rs` | what a commit checks and changes; sending it |
 //! | `transaction.rs`, `open.rs` | a commit over several slots; ending what another server left open |
 //! | `scan.rs`, `walk.rs`, `audit.rs` | pages, every row, the recount |
+//! | `mend.rs` | putting right what the recount found |
 //! | `registry.rs` | which relations and slots there are |
 //! | `follow.rs` | what servers tell each other |
 //! | `facts.rs` | what an operator wants to know, and what is refused |
@@ -16,12 +17,14 @@
 
 mod answer;
 mod audit;
+mod bulk;
 mod commit;
 mod connection;
 mod facts;
 mod follow;
 mod keys;
 mod load;
+mod mend;
 mod open;
 mod options;
 mod part;
@@ -40,7 +43,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tally_core::ObjectId;
-use tally_core::rows::{Changes, Side, TotalKey};
+use tally_core::rows::{Changes, EdgeKey, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 use tally_engine::{
@@ -78,6 +81,8 @@ pub struct Redis {
     stamp_wanted: Arc<AtomicU64>,
     stamp_raised: Arc<tokio::sync::Mutex<u64>>,
     warned: Arc<AtomicBool>,
+    /// Whether there was ever a suspension, a hidden edge or a correction.
+    unusual: Arc<AtomicBool>,
 }
 
 impl Redis {
@@ -106,6 +111,7 @@ impl Redis {
             stamp_wanted: Arc::default(),
             stamp_raised: Arc::default(),
             warned: Arc::default(),
+            unusual: Arc::default(),
         }
     }
 
@@ -128,6 +134,15 @@ impl Redis {
     pub async fn close(&self) {
         // A Redis that does not answer need not be waited for.
         let _ = tokio::time::timeout(PING_WITHIN, self.follower.leave()).await;
+    }
+
+    /// Whether nothing was ever done here that a plain like has to look for, as far as this server knows.
+    fn is_usual(&self) -> bool {
+        !self.keys.slots && !self.unusual.load(Ordering::Relaxed)
+    }
+
+    fn set_unusual(&self) {
+        self.unusual.store(true, Ordering::Relaxed);
     }
 
     fn timeout(&self) -> Duration {
@@ -163,6 +178,10 @@ impl Engine for Redis {
 
     async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
         self.recount(tell).await
+    }
+
+    async fn mend(&self, edge: &EdgeKey) -> Result<bool, StoreError> {
+        self.mend_edge(edge).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -1,12 +1,13 @@
 //! Every row and total asked for: one script, or one for every slot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::try_join_all;
 use redis::Value;
 use tally_core::rows::{Key, Row, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
+use tally_core::{Name, ObjectId};
 use tally_engine::{Loaded, Mark, StoreError};
 
 use crate::Redis;
@@ -16,6 +17,9 @@ use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{KeyTable, Word, push};
 use crate::plan::{Place, place};
 use crate::rows;
+
+/// A script can take so many words from a list at once.
+const MEMBERS_MAX: usize = 1_000;
 
 /// Where an answer goes.
 #[derive(Clone, Copy)]
@@ -53,26 +57,80 @@ enum Found {
 
 impl Redis {
     pub(crate) async fn read(&self, wants: &Wants) -> Result<Loaded, StoreError> {
+        if self.is_usual() {
+            let question = self.usual_question(wants);
+            match self.ask(0, &question, wants, "usual").await? {
+                Some(answer) => return Ok(loaded(wants, [answer])),
+                None => self.set_unusual(),
+            }
+        }
         let questions = self.questions(wants);
-        let asking = questions.iter().map(|(slot, question)| self.ask(*slot, question, wants));
-        let mut loaded = Loaded {
-            rows: vec![None; wants.rows.len()],
-            totals: vec![0; wants.totals.len()],
-            mark: Mark::default(),
-            now: None,
-        };
-        for answer in try_join_all(asking).await? {
-            // Nodes have clocks of their own; the one that is ahead counts.
-            loaded.now = loaded.now.max(Some(answer.now));
-            for found in answer.found {
-                match found {
-                    (To::Row(place), Found::Row(row)) => loaded.rows[place] = row,
-                    (To::Total(place), Found::Total(total)) => loaded.totals[place] = total,
-                    _ => {}
+        let mode = if self.keys.slots { "slots" } else { "alone" };
+        let asking = questions.iter().map(|(slot, question)| self.ask(*slot, question, wants, mode));
+        let answers = try_join_all(asking).await?;
+        Ok(loaded(wants, answers.into_iter().flatten()))
+    }
+
+    /// What is asked where nobody was ever suspended and nothing is hidden: edges of one list together.
+    fn usual_question(&self, wants: &Wants) -> Question {
+        let mut question = Question::default();
+        let mut lists: HashMap<(&ObjectId, &Name), Vec<(usize, &str)>> = HashMap::new();
+        for (number, key) in wants.rows.iter().enumerate() {
+            match key {
+                Key::Edge(edge) => {
+                    let members = lists.entry((&edge.object, &edge.relation)).or_default();
+                    members.push((number, edge.subject.as_str()));
+                }
+                Key::Subject(_) => {}
+                key => match place(&self.keys, key) {
+                    Place::Key(key) => question.ask(To::Row(number), "s", &[K(&key)]),
+                    Place::Field(key, field) => question.ask(To::Row(number), "h", &[K(&key), T(&field)]),
+                },
+            }
+        }
+        for ((object, relation), members) in lists {
+            let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
+            let (shown, data) = (question.table.place(&list.shown), question.table.append(list.data));
+            for members in members.chunks(MEMBERS_MAX) {
+                question.words.push("l");
+                question.words.number(shown);
+                question.words.number(data);
+                question.words.number(members.len());
+                for (number, member) in members {
+                    question.to.push(To::Row(*number));
+                    question.words.push(member);
                 }
             }
         }
-        Ok(loaded)
+        for (number, total) in wants.totals.iter().enumerate() {
+            self.ask_total(&mut question, To::Total(number), total, true);
+        }
+        question
+    }
+
+    fn ask_total(&self, question: &mut Question, to: To, total: &TotalKey, usual: bool) {
+        match total {
+            TotalKey::Object { object, relation } if usual => {
+                let shown = self.keys.shown(Side::Object, object.as_str(), relation.as_str());
+                question.ask(to, "c", &[K(&shown)]);
+            }
+            TotalKey::Subject { subject, relation } if usual => {
+                let shown = self.keys.shown(Side::Subject, subject.as_str(), relation.as_str());
+                question.ask(to, "c", &[K(&shown)]);
+            }
+            TotalKey::Object { object, relation } => {
+                let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
+                question.ask(to, "t", &[K(&list.shown), NoKey, K(&list.off), T(relation.as_str())]);
+            }
+            TotalKey::Subject { subject, relation } => {
+                let list = self.keys.list(Side::Subject, subject.as_str(), relation.as_str());
+                question.ask(to, "t", &[K(&list.shown), K(&list.hidden), K(&list.off), T(relation.as_str())]);
+            }
+            TotalKey::Kind { object, relation, kind } => {
+                let kinds = self.keys.kinds(object.as_str(), relation.as_str());
+                question.ask(to, "h", &[K(&kinds), T(kind.as_str())]);
+            }
+        }
     }
 
     fn questions(&self, wants: &Wants) -> BTreeMap<u16, Question> {
@@ -93,35 +151,36 @@ impl Redis {
             }
         }
         for (number, total) in wants.totals.iter().enumerate() {
-            let to = To::Total(number);
-            match total {
-                TotalKey::Object { object, relation } => {
-                    let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
-                    let words = [K(&list.shown), NoKey, K(&list.off), T(relation.as_str())];
-                    questions.entry(self.keys.part(&list.shown)).or_default().ask(to, "t", &words);
+            let home = match total {
+                TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => {
+                    self.keys.home(Side::Object, object.as_str())
                 }
-                TotalKey::Subject { subject, relation } => {
-                    let list = self.keys.list(Side::Subject, subject.as_str(), relation.as_str());
-                    let words = [K(&list.shown), K(&list.hidden), K(&list.off), T(relation.as_str())];
-                    questions.entry(self.keys.part(&list.shown)).or_default().ask(to, "t", &words);
-                }
-                TotalKey::Kind { object, relation, kind } => {
-                    let kinds = self.keys.kinds(object.as_str(), relation.as_str());
-                    let words = [K(&kinds), T(kind.as_str())];
-                    questions.entry(self.keys.part(&kinds)).or_default().ask(to, "h", &words);
-                }
-            }
+                TotalKey::Subject { subject, .. } => self.keys.home(Side::Subject, subject.as_str()),
+            };
+            let question = questions.entry(self.keys.part(&home)).or_default();
+            self.ask_total(question, To::Total(number), total, false);
         }
         questions
     }
 
-    /// Asks one slot, again as long as there was something to finish in it.
-    async fn ask(&self, slot: u16, question: &Question, wants: &Wants) -> Result<Answer, StoreError> {
-        let keys = std::iter::once(self.keys.open(slot)).chain(question.table.keys());
-        let mut ask = Ask::new(keys, &[if self.keys.slots { "1" } else { "0" }]);
+    /// Asks one slot, again as long as there was something to finish in it. Nothing where something unusual was
+    /// done in the store, and not asked for.
+    async fn ask(
+        &self,
+        slot: u16,
+        question: &Question,
+        wants: &Wants,
+        mode: &str,
+    ) -> Result<Option<Answer>, StoreError> {
+        let open = self.keys.open(slot);
+        let unusual = if self.keys.slots { open.clone() } else { self.keys.system("unusual") };
+        let mut ask = Ask::new([open, unusual].into_iter().chain(question.table.keys()), &[mode]);
         ask.words.append(&question.words);
         loop {
             let mut values = items(self.link.run(&self.scripts.load, &ask).await?)?.into_iter();
+            if values.len() == 1 {
+                return Ok(None);
+            }
             let (seconds, micros) = (number(values.next())?, number(values.next())?);
             let open = number(values.next())? == 1;
             if open && self.resolve(slot).await? {
@@ -131,9 +190,27 @@ impl Redis {
             for to in &question.to {
                 found.push((*to, read(*to, &mut values, wants)?));
             }
-            return Ok(Answer { now: Stamp((seconds * 1_000_000 + micros) as u64), found });
+            return Ok(Some(Answer { now: Stamp((seconds * 1_000_000 + micros) as u64), found }));
         }
     }
+}
+
+/// Everything in its place.
+fn loaded(wants: &Wants, answers: impl IntoIterator<Item = Answer>) -> Loaded {
+    let (rows, totals) = (vec![None; wants.rows.len()], vec![0; wants.totals.len()]);
+    let mut loaded = Loaded { rows, totals, mark: Mark::default(), now: None };
+    for answer in answers {
+        // Nodes have clocks of their own; the one that is ahead counts.
+        loaded.now = loaded.now.max(Some(answer.now));
+        for found in answer.found {
+            match found {
+                (To::Row(place), Found::Row(row)) => loaded.rows[place] = row,
+                (To::Total(place), Found::Total(total)) => loaded.totals[place] = total,
+                _ => {}
+            }
+        }
+    }
+    loaded
 }
 
 fn read(to: To, values: &mut impl Iterator<Item = Value>, wants: &Wants) -> Result<Found, StoreError> {

@@ -22,6 +22,12 @@ impl KeyTable {
         self.keys.len()
     }
 
+    /// The place of a key that is named once, or need not be found again.
+    pub(crate) fn append(&mut self, key: String) -> usize {
+        self.keys.push(key);
+        self.keys.len()
+    }
+
     pub(crate) fn keys(&self) -> impl Iterator<Item = String> + '_ {
         self.keys.iter().cloned()
     }
@@ -36,6 +42,9 @@ pub(crate) struct Part {
     pub(crate) tells: Words,
     /// Which addition each number that is told belongs to.
     pub(crate) told: Vec<usize>,
+    /// New edges that are made in bulk, and which additions their counts belong to.
+    pub(crate) bulk: Words,
+    pub(crate) bulk_told: Vec<usize>,
 }
 
 /// A word of a check or a change.
@@ -76,7 +85,8 @@ impl Part {
         }
         ask.words.number(self.checks.len());
         ask.words.number(self.changes.len());
-        for words in [&self.checks, &self.changes, &self.tells] {
+        ask.words.number(self.tells.len());
+        for words in [&self.checks, &self.changes, &self.tells, &self.bulk] {
             ask.words.append(words);
         }
         ask

@@ -13,17 +13,42 @@ use crate::rows::{data, row_text, score};
 
 /// A commit.
 pub(crate) struct Plan<'a> {
-    keys: &'a Keys,
+    pub(crate) keys: &'a Keys,
     pub(crate) parts: BTreeMap<u16, Part>,
     /// Relations in which edges are made.
     pub(crate) relations: BTreeSet<Name>,
     /// Slots in which something is, or is under way.
     pub(crate) slots: BTreeSet<u16>,
+    pub(crate) usual: Usual,
+}
+
+/// What a commit has to do with what is unusual: suspensions, hidden edges, corrections. As long as there was
+/// never one in a store without slots, a like need not look for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Usual {
+    /// It stands on there being none.
+    Needed,
+    /// Nothing.
+    #[default]
+    Whatever,
+    /// It makes one.
+    Ended,
+}
+
+impl Usual {
+    /// As the script is told.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Needed => "usual",
+            Self::Whatever => "",
+            Self::Ended => "unusual",
+        }
+    }
 }
 
 impl<'a> Plan<'a> {
     pub(crate) fn new(keys: &'a Keys, seen: &Seen<'_>, changes: &Changes) -> Result<Self, StoreError> {
-        let mut plan = Self { keys, parts: BTreeMap::new(), relations: BTreeSet::new(), slots: BTreeSet::new() };
+        let mut plan = Self::empty(keys);
         // What the lists themselves will say, so that only the rest is written down as a number.
         let mut explained: HashMap<TotalKey, i64> = HashMap::with_capacity(2 * changes.rows.len());
         let changed: HashSet<&Key> = changes.rows.iter().map(|(key, _)| key).collect();
@@ -50,17 +75,42 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    fn part(&mut self, key: &str) -> &mut Part {
+    pub(crate) fn empty(keys: &'a Keys) -> Self {
+        let (parts, relations, slots) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { keys, parts, relations, slots, usual: Usual::default() }
+    }
+
+    /// Puts the subject's side of an edge as the object's side is, which is the one that counts.
+    pub(crate) fn mend(keys: &'a Keys, key: &EdgeKey, edge: Option<&Edge>) -> Result<Self, StoreError> {
+        let mut plan = Self::empty(keys);
+        plan.check_edge(key, edge, true)?;
+        let list = keys.list(Side::Subject, key.subject.as_str(), key.relation.as_str());
+        let part = plan.part(&list.shown);
+        for (here, hidden) in [(&list.shown, false), (&list.hidden, true)] {
+            match edge.filter(|edge| edge.hidden == hidden) {
+                Some(edge) => {
+                    part.change("z", &[K(here), T(key.object.as_str()), T(&score(edge.created))]);
+                }
+                None => part.change("x", &[K(here), T(key.object.as_str())]),
+            }
+        }
+        if keys.slots {
+            plan.slots.extend(plan.parts.keys());
+        }
+        Ok(plan)
+    }
+
+    pub(crate) fn part(&mut self, key: &str) -> &mut Part {
         self.parts.entry(self.keys.part(key)).or_default()
     }
 
-    fn index_of(&mut self, home: &str) -> String {
+    pub(crate) fn index_of(&mut self, home: &str) -> String {
         let slot = crate::slots::slot_of(home);
         self.slots.insert(slot);
         self.keys.index(slot)
     }
 
-    fn check(&mut self, key: &Key, row: Option<&Row>, writes: bool) -> Result<(), StoreError> {
+    pub(crate) fn check(&mut self, key: &Key, row: Option<&Row>, writes: bool) -> Result<(), StoreError> {
         if let Key::Edge(edge_key) = key {
             let edge = match row {
                 Some(Row::Edge(edge)) => Some(edge),
@@ -95,7 +145,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    fn check_total(&mut self, total: &TotalKey, value: i64) {
+    pub(crate) fn check_total(&mut self, total: &TotalKey, value: i64) {
         let value_text = value.to_string();
         match total {
             TotalKey::Object { object, relation } => {
@@ -119,7 +169,12 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn change(&mut self, key: &Key, change: &Change, explained: &mut HashMap<TotalKey, i64>) -> Result<(), StoreError> {
+    pub(crate) fn change(
+        &mut self,
+        key: &Key,
+        change: &Change,
+        explained: &mut HashMap<TotalKey, i64>,
+    ) -> Result<(), StoreError> {
         if let Key::Edge(key) = key {
             let as_edge = |row: &Option<Row>| match row {
                 Some(Row::Edge(edge)) => Some(edge.clone()),
@@ -130,6 +185,9 @@ impl<'a> Plan<'a> {
         let text = change.after.as_ref().map(row_text).transpose()?;
         match (place(self.keys, key), text) {
             (Place::Key(home), text) => {
+                if matches!(key, Key::Subject(_)) {
+                    self.usual = Usual::Ended;
+                }
                 let (index, entry) = (self.index_of(&home), row_entry(key).unwrap_or_default());
                 match text {
                     Some(text) => self.part(&home).change("S", &[K(&home), T(&text), K(&index), T(&entry)]),
@@ -189,6 +247,9 @@ impl<'a> Plan<'a> {
                 }
             }
         }
+        if after.as_ref().is_some_and(|edge| edge.hidden) {
+            self.usual = Usual::Ended;
+        }
         if after.is_some() {
             self.relations.insert(key.relation.clone());
         }
@@ -240,7 +301,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Adds what no list accounts for.
-    fn add(&mut self, total: &TotalKey, by: i64) {
+    pub(crate) fn add(&mut self, total: &TotalKey, by: i64) {
         if by == 0 {
             return;
         }
@@ -253,11 +314,14 @@ impl<'a> Plan<'a> {
             }
             TotalKey::Kind { object, relation, kind } => (self.keys.kinds(object.as_str(), relation.as_str()), kind),
         };
+        if !matches!(total, TotalKey::Kind { .. }) {
+            self.usual = Usual::Ended;
+        }
         self.relations.insert(relation_of(total).clone());
         self.part(&hash).change("I", &[K(&hash), T(field.as_str()), T(&by.to_string())]);
     }
 
-    fn tell(&mut self, place: usize, total: &TotalKey) {
+    pub(crate) fn tell(&mut self, place: usize, total: &TotalKey) {
         match total {
             TotalKey::Object { object, relation } => {
                 let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());

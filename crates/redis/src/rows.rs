@@ -33,12 +33,17 @@ pub(crate) fn score(created: Stamp) -> String {
     }
 }
 
+/// Whether anything has to be attached to an edge.
+pub(crate) fn has_data(edge: &Edge) -> bool {
+    edge.kind.is_some() || edge.meta.is_some() || edge.created.0 > EXACT_MAX
+}
+
 /// What is attached to an edge, or nothing.
 pub(crate) fn data(edge: &Edge) -> Result<Option<String>, StoreError> {
-    let created = Some(edge.created.0).filter(|created| *created > EXACT_MAX);
-    if edge.kind.is_none() && edge.meta.is_none() && created.is_none() {
+    if !has_data(edge) {
         return Ok(None);
     }
+    let created = Some(edge.created.0).filter(|created| *created > EXACT_MAX);
     text(&Data { kind: edge.kind.clone(), meta: edge.meta.clone(), created }).map(Some)
 }
 

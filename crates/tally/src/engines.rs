@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tally_core::ObjectId;
-use tally_core::rows::{Changes, TotalKey};
+use tally_core::rows::{Changes, EdgeKey, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 use tally_embedded::Embedded;
@@ -181,6 +181,10 @@ impl Engine for AnyEngine {
 
     async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
         each!(self, engine => engine.audit(tell), .await)
+    }
+
+    async fn mend(&self, edge: &EdgeKey) -> Result<bool, StoreError> {
+        each!(self, engine => engine.mend(edge), .await)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

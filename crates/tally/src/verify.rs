@@ -1,10 +1,11 @@
 //! Verification: recount everything as of one moment, report, and mend if asked.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tally_core::command::{Call, Command};
-use tally_core::rows::TotalKey;
+use tally_core::rows::{EdgeKey, TotalKey};
 use tally_engine::{Engine, Finding, Runner, StoreError};
 
 use crate::{AnyEngine, Error};
@@ -22,7 +23,7 @@ pub struct VerifyReport {
     pub totals: u64,
     /// Totals that did not equal their edges.
     pub drifted: u64,
-    /// Totals that were mended.
+    /// Totals that were mended, and edges whose lists were.
     pub repaired: u64,
     /// Each of them, up to a thousand.
     pub drift: Vec<DriftItem>,
@@ -72,9 +73,11 @@ pub(crate) async fn verify(
 ) -> Result<VerifyReport, Error> {
     // Reading a whole store is long work on the processor and the disk: not for the event loop.
     let runtime = tokio::runtime::Handle::current();
+    let audited_engine = engine.clone();
     let auditing = tokio::task::spawn_blocking(move || {
         let mut report = VerifyReport::default();
         let mut drifts: Vec<(TotalKey, i64)> = Vec::new();
+        let mut strays: BTreeSet<EdgeKey> = BTreeSet::new();
         let mut tell = |finding| match finding {
             Finding::Progress(rows) => progress(rows),
             Finding::Drift { total, stored, counted } => {
@@ -84,23 +87,28 @@ pub(crate) async fn verify(
                 }
                 drifts.push((total, counted - stored));
             }
-            Finding::Stray(text) => {
+            Finding::Stray { found, edge } => {
                 if report.strays.len() < REPORTED_MAX {
-                    report.strays.push(text);
+                    report.strays.push(found);
                 }
+                // Both sides of one edge may have been found.
+                strays.extend(edge);
             }
         };
-        let audited = runtime.block_on(engine.audit(&mut tell))?;
+        let audited = runtime.block_on(audited_engine.audit(&mut tell))?;
         report.edges = audited.edges;
         report.totals = audited.totals;
-        Ok::<_, StoreError>((report, drifts))
+        Ok::<_, StoreError>((report, drifts, strays))
     });
     let joined = auditing.await.map_err(|error| StoreError::Broken(format!("the audit stopped: {error}")))?;
-    let (mut report, drifts) = joined?;
+    let (mut report, drifts, strays) = joined?;
     if repair {
         for (total, by) in drifts {
             runner.apply(Call::system(Command::Repair { total, by })).await?.reply?;
             report.repaired += 1;
+        }
+        for edge in strays {
+            report.repaired += u64::from(engine.mend(&edge).await?);
         }
     }
     Ok(report)

@@ -1,25 +1,45 @@
 -- Rows and totals of one slot, as of one moment.
 --
--- KEYS  open rows…
--- ARGV  slots asks…     Answers seconds, microseconds, whether something is open, and one value for each ask:
+-- KEYS  open unusual rows…
+-- ARGV  slots|alone|usual asks…     Answers seconds, microseconds, whether something is open, and one value for each ask:
 --                       an edge as h (if hidden), its score, a space and its data.
 
 local call = redis.call
+if ARGV[1] == 'usual' and call('EXISTS', KEYS[2]) == 1 then return {'unusual'} end
 local now = call('TIME')
-local found = {now[1], now[2], ARGV[1] == '1' and call('EXISTS', KEYS[1]) or 0}
+local found = {now[1], now[2], ARGV[1] == 'slots' and call('EXISTS', KEYS[1]) or 0}
 local at, last, next = 2, #ARGV, 4
 while at <= last do
-  local op, first = ARGV[at], KEYS[1 + tonumber(ARGV[at + 1])]
+  local op, first = ARGV[at], KEYS[2 + tonumber(ARGV[at + 1])]
   if op == 'e' then -- shown hidden data member
     local member = ARGV[at + 4]
     local hidden, score = '', call('ZSCORE', first, member)
-    if not score then hidden, score = 'h', call('ZSCORE', KEYS[1 + tonumber(ARGV[at + 2])], member) end
+    if not score then hidden, score = 'h', call('ZSCORE', KEYS[2 + tonumber(ARGV[at + 2])], member) end
     if score then
-      found[next] = hidden .. score .. ' ' .. (call('HGET', KEYS[1 + tonumber(ARGV[at + 3])], member) or '')
+      found[next] = hidden .. score .. ' ' .. (call('HGET', KEYS[2 + tonumber(ARGV[at + 3])], member) or '')
     else
       found[next] = false
     end
     at = at + 5
+  elseif op == 'l' then -- several edges of a list: shown data number members
+    local number, data = tonumber(ARGV[at + 3]), KEYS[2 + tonumber(ARGV[at + 2])]
+    local scores
+    if number == 1 then
+      scores = {call('ZSCORE', first, ARGV[at + 4])}
+    else
+      scores = call('ZMSCORE', first, unpack(ARGV, at + 4, at + 3 + number))
+    end
+    for place = 1, number do
+      local score = scores[place]
+      found[next] = score and score .. ' ' .. (call('HGET', data, ARGV[at + 3 + place]) or '')
+      next = next + 1
+    end
+    next = next - 1
+    at = at + 4 + number
+  elseif op == 'c' then -- a length: key
+    found[next], found[next + 1] = call('ZCARD', first), '0'
+    next = next + 1
+    at = at + 2
   elseif op == 's' then -- key
     found[next] = call('GET', first)
     at = at + 2
@@ -28,9 +48,9 @@ while at <= last do
     at = at + 3
   else -- 't': a total as its length and what is added to it: shown hidden off field
     found[next] = call('ZCARD', first)
-    if ARGV[at + 2] ~= '0' then found[next] = found[next] + call('ZCARD', KEYS[1 + tonumber(ARGV[at + 2])]) end
+    if ARGV[at + 2] ~= '0' then found[next] = found[next] + call('ZCARD', KEYS[2 + tonumber(ARGV[at + 2])]) end
     next = next + 1
-    found[next] = call('HGET', KEYS[1 + tonumber(ARGV[at + 3])], ARGV[at + 4]) or '0'
+    found[next] = call('HGET', KEYS[2 + tonumber(ARGV[at + 3])], ARGV[at + 4]) or '0'
     at = at + 5
   end
   next = next + 1

@@ -1,0 +1,110 @@
+//! New likes in bulk: what nearly every commit on one node consists of, in few words.
+
+use std::collections::{HashMap, HashSet};
+
+use tally_core::rows::{Change, Changes, EdgeKey, Key, Row, Side, TotalKey};
+use tally_core::time::Stamp;
+use tally_core::{Name, ObjectId};
+use tally_engine::{Seen, StoreError};
+
+use crate::keys::{Keys, edges_entry};
+use crate::plan::{Plan, Usual};
+use crate::rows::{has_data, score};
+
+/// A script can take so many words from a list at once.
+const MEMBERS_MAX: usize = 1_000;
+
+/// New edges of one list.
+#[derive(Default)]
+struct Group<'a> {
+    edges: Vec<(&'a EdgeKey, Stamp)>,
+    /// The addition that is their count.
+    addition: Option<usize>,
+}
+
+impl<'a> Plan<'a> {
+    /// A plan that makes new likes in bulk and everything else one by one, if nothing in it is unusual.
+    pub(crate) fn bulk(keys: &'a Keys, seen: &Seen<'_>, changes: &Changes) -> Result<Option<Self>, StoreError> {
+        let mut plan = Self::empty(keys);
+        let mut groups: HashMap<(&ObjectId, &Name), Group<'_>> = HashMap::new();
+        let mut explained: HashMap<TotalKey, i64> = HashMap::with_capacity(changes.rows.len());
+        let changed: HashSet<&Key> = changes.rows.iter().map(|(key, _)| key).collect();
+        for (key, change) in &changes.rows {
+            if let Some((edge, created)) = plain(key, change) {
+                groups.entry((&edge.object, &edge.relation)).or_default().edges.push((edge, created));
+                let (subject, relation) = (edge.subject.clone(), edge.relation.clone());
+                *explained.entry(TotalKey::Subject { subject, relation }).or_insert(0) += 1;
+            } else {
+                plan.check(key, change.before.as_ref(), true)?;
+                plan.change(key, change, &mut explained)?;
+            }
+        }
+        for (key, row) in seen.view.seen().filter(|(key, _)| !changed.contains(key)) {
+            // Nobody was ever suspended.
+            if !(matches!(key, Key::Subject(_)) && row.is_none()) {
+                plan.check(key, row.as_ref(), false)?;
+            }
+        }
+        for (total, value) in seen.view.seen_totals() {
+            plan.check_total(total, value);
+        }
+        for (place, (total, by)) in changes.adds.iter().enumerate() {
+            let mut rest = by - explained.remove(total).unwrap_or(0);
+            let group = match total {
+                TotalKey::Object { object, relation } => groups.get_mut(&(object, relation)),
+                TotalKey::Kind { .. } | TotalKey::Subject { .. } => None,
+            };
+            match group {
+                Some(group) => {
+                    rest -= group.edges.len() as i64;
+                    group.addition = Some(place);
+                }
+                None => plan.tell(place, total),
+            }
+            plan.add(total, rest);
+        }
+        let uncounted = groups.values().any(|group| group.addition.is_none());
+        if uncounted || explained.values().any(|by| *by != 0) || plan.usual == Usual::Ended {
+            return Ok(None);
+        }
+        for ((object, relation), group) in groups {
+            for edges in group.edges.chunks(MEMBERS_MAX) {
+                plan.make(object, relation, edges, group.addition);
+            }
+        }
+        plan.usual = Usual::Needed;
+        Ok(Some(plan))
+    }
+
+    /// Writes one group down.
+    fn make(&mut self, object: &ObjectId, relation: &Name, edges: &[(&EdgeKey, Stamp)], addition: Option<usize>) {
+        let keys = self.keys;
+        let shown = keys.shown(Side::Object, object.as_str(), relation.as_str());
+        let index = self.index_of(&shown);
+        self.relations.insert(relation.clone());
+        let part = self.part(&shown);
+        let (list, index) = (part.table.place(&shown), part.table.place(&index));
+        let lists = edges.iter().map(|(edge, _)| keys.shown(Side::Subject, edge.subject.as_str(), relation.as_str()));
+        let places: Vec<usize> = lists.map(|list| part.table.append(list)).collect();
+        part.bulk.number(list);
+        part.bulk.number(index);
+        part.bulk.push(edges_entry(edges[0].0));
+        part.bulk.push(object.as_str());
+        part.bulk.number(edges.len());
+        part.bulk.number(places[0]);
+        edges.iter().for_each(|(edge, _)| part.bulk.push(edge.subject.as_str()));
+        for (edge, created) in edges {
+            part.bulk.push(score(*created));
+            part.bulk.push(edge.subject.as_str());
+        }
+        part.bulk_told.extend(addition);
+    }
+}
+
+/// An edge that is made, is shown and has nothing attached.
+fn plain<'a>(key: &'a Key, change: &Change) -> Option<(&'a EdgeKey, Stamp)> {
+    match (key, &change.before, &change.after) {
+        (Key::Edge(key), None, Some(Row::Edge(edge))) if !edge.hidden && !has_data(edge) => Some((key, edge.created)),
+        _ => None,
+    }
+}

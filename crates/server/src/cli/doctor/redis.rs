@@ -62,8 +62,8 @@ fn reach(nodes: &[Facts], report: &mut Report) {
 
 fn encryption(engine: &Redis, report: &mut Report) {
     match (engine.is_encrypted(), engine.is_far()) {
-        (true, true) => report.ok("encryption", "TLS"),
-        (_, false) => report.ok("encryption", "none is needed on one machine"),
+        (true, _) => report.ok("encryption", "TLS"),
+        (false, false) => report.ok("encryption", "none, and none is needed on one machine"),
         (false, true) => {
             let advice = "write rediss:// in the URL, once Redis has a certificate";
             report.warn("encryption", "none: passwords and data can be read on the way", advice);
@@ -177,7 +177,7 @@ fn durability(facts: &Facts, options: &Options, report: &mut Report) {
 
 fn replicas(facts: &Facts, options: &Options, report: &mut Report) {
     let (there, asked) = (facts.replicas, options.wait_replicas);
-    let found = format!("{there} connected, and an answer waits for {asked}");
+    let found = format!("{there} in step, and an answer waits for {asked}");
     if there < asked {
         report.fail(
             "replicas",

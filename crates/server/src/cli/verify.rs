@@ -44,7 +44,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<(), Failure> {
     if is_sound(&report) { Ok(()) } else { Err(Failure::reported(DRIFT)) }
 }
 
-/// Whether everything adds up now. Repair mends totals; strays it leaves to a person.
+/// Whether everything adds up now. Whether all strays were mended is for the next look to say.
 pub(super) fn is_sound(report: &VerifyReport) -> bool {
     report.repaired >= report.drifted && report.strays.is_empty()
 }
@@ -66,7 +66,10 @@ fn words(report: &VerifyReport) -> String {
     let drifted = HumanCount(report.drifted);
     parts.push(match (report.drifted, report.repaired) {
         (0, _) if report.strays.is_empty() => format!("{counted}: everything adds up."),
-        (0, _) => format!("{counted}: the totals add up, but restore a backup for the lists above."),
+        (0, 0) => format!(
+            "{counted}: the totals add up, but the lists above do not. On Redis: tally verify --repair. Elsewhere restore a backup."
+        ),
+        (0, mended) => format!("{counted}: {} of the edges above mended; see it with: tally verify", HumanCount(mended)),
         (_, 0) => format!("{counted}: {drifted} do not add up. Mend them with: tally verify --repair"),
         (_, repaired) => format!("{counted}: {drifted} did not add up; {} mended.", HumanCount(repaired)),
     });

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tally_testing::redis::Options;
 use tally_testing::{Cluster, Redis, free_address};
 
+use crate::copy::RELATIONS;
 use crate::postgres::status;
 use crate::world::{Ran, World};
 
@@ -57,6 +58,7 @@ fn commands_work_beside_the_servers_of_a_redis() {
 #[test]
 fn what_does_not_add_up_in_redis_is_found() {
     let world = World::new();
+    world.write("tally.toml", RELATIONS);
     let redis = Redis::start(Options::default()).unwrap();
     let url = redis.url();
     world.serve_on(&url).stop();
@@ -64,9 +66,10 @@ fn what_does_not_add_up_in_redis_is_found() {
     for who in ["alice", "bob"] {
         assert_eq!(on(&["like", "post:1", who]).code, 0);
     }
-    redis.ask(&["HSET", "tally:o:{post:1}:.off", "like", "7"]).unwrap();
+    assert_eq!(on(&["relate", "reaction", "post:1", "bob", "--kind", "wow"]).code, 0);
+    redis.ask(&["HINCRBY", "tally:o:{post:1}:reaction:kinds", "wow", "7"]).unwrap();
     let drifted = on(&["verify", "--json"]);
-    let expected = json!([{"relation": "like", "object": "post:1", "stored": 9, "counted": 2}]);
+    let expected = json!([{"relation": "reaction", "object": "post:1", "kind": "wow", "stored": 8, "counted": 1}]);
     assert_eq!((drifted.code, &drifted.any_json()["drift"]), (3, &expected), "{drifted}");
     assert_eq!(on(&["verify", "--repair", "--json"]).json()["repaired"], 1);
     assert_eq!(on(&["count", "like", "post:1", "--json"]).json(), json!({"count": 2}));
@@ -77,6 +80,14 @@ fn what_does_not_add_up_in_redis_is_found() {
     assert_eq!((lost.code, lost.any_json()["strays"].as_array().unwrap().len()), (3, 1), "{lost}");
     assert!(lost.out.contains("alice is in tally:o:{post:1}:like alone"), "{lost}");
     assert_eq!(on(&["doctor", "--full"]).code, 1);
+    let mended = on(&["verify", "--repair"]);
+    assert!(mended.code == 3 && mended.out.contains("1 of the edges above mended"), "{mended}");
+    assert_eq!(on(&["verify", "--json"]).json()["strays"], json!([]));
+    assert_eq!(
+        on(&["count", "like", "post:1", "--json"]).json(),
+        json!({"count": 2}),
+        "the like is back on both sides"
+    );
 }
 
 #[test]

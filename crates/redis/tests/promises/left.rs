@@ -140,6 +140,37 @@ async fn a_server_that_stood_still_in_the_middle_of_a_commit_is_told_what_became
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_left_behind_is_ended_where_there_is_no_memory_left() {
+    let cluster = blocking(patient);
+    let store = Store::open(&cluster.url()).await;
+    let server = Server::on(&cluster.url(), 0);
+    let memory = |much: &str| {
+        (0..3).for_each(|node| drop(cluster.node(node).ask(&["CONFIG", "SET", "maxmemory", much]).unwrap()));
+    };
+    let mut left = 0;
+    for number in 0..300 {
+        server.until_in_the_middle(number).await;
+        let frozen = server.freeze().await;
+        if blocking(|| open_slots(&cluster)) > 0 {
+            blocking(|| memory("1mb"));
+            store.settle().await;
+            for book in BOOKS {
+                store.count(book).await.unwrap();
+            }
+            blocking(|| memory("0"));
+            left += 1;
+        }
+        drop(frozen);
+        if left == 6 {
+            break;
+        }
+    }
+    assert_eq!(left, 6, "it hardly ever stood still in the middle of anything");
+    drop(server);
+    assert_whole(&cluster, &store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_limit_holds_while_servers_write_at_once_and_another_ends_whatever_it_meets() {
     let url = shared_cluster("&timeout_ms=10000");
     let stores = [Arc::new(Store::open(&url).await), Arc::new(Store::open(&url).await)];

@@ -2,12 +2,13 @@
 
 use std::net::TcpStream;
 
+use tally_core::command::Command;
 use tally_engine::{Engine, Failure, StoreError};
 use tally_testing::Redis;
 use tally_testing::redis::Options;
 
 use crate::ledger::Hands;
-use crate::support::{Store, blocking, unavailable, unrelate, until};
+use crate::support::{Store, blocking, edge, relate, unavailable, unrelate, until};
 
 async fn on(redis: &Redis) -> Store {
     let store = Store::open(&format!("{}?timeout_ms=2000", redis.url())).await;
@@ -171,18 +172,27 @@ async fn a_key_of_somebody_else_is_named_and_nothing_is_half_done() {
         (true, "tally:s:{alice}:like", "post:1"),
         (true, "tally:sys:{sys}:stamp", "post:1"),
         (false, "tally:o:{post:9}:like:hidden", "post:9"),
+        (false, "tally:o:{post:9}:like:data", "post:9"),
         (false, "tally:o:{post:1}:.off", "post:1"),
         (false, &index, "post:1"),
         (false, &index, "post:9"),
     ];
-    for (always, key, to) in foreign {
+    // With something attached, a like goes another way.
+    let meta = serde_json::json!({"from": "a test"}).as_object().cloned().map(std::sync::Arc::new);
+    for ((always, key, to), meta) in foreign.iter().flat_map(|case| [(case, None), (case, meta.clone())]) {
+        let like = match relate("like", to, "alice") {
+            Command::Relate { relation, object, subject, kind, .. } => {
+                Command::Relate { relation, object, subject, kind, meta }
+            }
+            other => other,
+        };
         // What is there already is put aside.
         let kept = redis.ask(&["EXISTS", key]).unwrap() == "1";
         if kept {
             redis.ask(&["RENAME", key, "aside"]).unwrap();
         }
         redis.ask(&["RPUSH", key, "theirs"]).unwrap();
-        let liked = match store.like(to, "alice").await {
+        let liked = match store.apply(like).await.map(edge) {
             Err(Failure::Store(StoreError::Broken(why))) => {
                 assert!(why.contains("Tally did not write"), "{key}: {why}");
                 false

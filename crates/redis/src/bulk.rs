@@ -1,6 +1,8 @@
 //! New likes in bulk: what nearly every commit on one node consists of, in few words.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 
 use tally_core::rows::{Change, Changes, EdgeKey, Key, Row, Side, TotalKey};
 use tally_core::time::Stamp;
@@ -8,8 +10,8 @@ use tally_core::{Name, ObjectId};
 use tally_engine::{Seen, StoreError};
 
 use crate::keys::{Keys, edges_entry};
-use crate::plan::{Plan, Usual};
-use crate::rows::{has_data, score};
+use crate::plan::{Explained, Plan, Usual};
+use crate::rows::has_data;
 
 /// A script can take so many words from a list at once.
 const MEMBERS_MAX: usize = 1_000;
@@ -26,9 +28,9 @@ impl<'a> Plan<'a> {
     /// A plan that makes new likes in bulk and everything else one by one, if nothing in it is unusual.
     pub(crate) fn bulk(keys: &'a Keys, seen: &Seen<'_>, changes: &Changes) -> Result<Option<Self>, StoreError> {
         let mut plan = Self::empty(keys);
-        let mut groups: HashMap<(&ObjectId, &Name), Group<'_>> = HashMap::new();
-        let mut explained: HashMap<TotalKey, i64> = HashMap::with_capacity(changes.rows.len());
-        let changed: HashSet<&Key> = changes.rows.iter().map(|(key, _)| key).collect();
+        let mut groups: foldhash::HashMap<(&ObjectId, &Name), Group<'_>> = Default::default();
+        let mut explained: Explained = HashMap::with_capacity_and_hasher(changes.rows.len(), RandomState::default());
+        let changed: foldhash::HashSet<&Key> = changes.rows.iter().map(|(key, _)| key).collect();
         for (key, change) in &changes.rows {
             if let Some((edge, created)) = plain(key, change) {
                 groups.entry((&edge.object, &edge.relation)).or_default().edges.push((edge, created));
@@ -84,17 +86,19 @@ impl<'a> Plan<'a> {
         self.relations.insert(relation.clone());
         let part = self.part(&shown);
         let (list, index) = (part.table.place(&shown), part.table.place(&index));
-        let lists = edges.iter().map(|(edge, _)| keys.shown(Side::Subject, edge.subject.as_str(), relation.as_str()));
-        let places: Vec<usize> = lists.map(|list| part.table.append(list)).collect();
         part.bulk.number(list);
         part.bulk.number(index);
         part.bulk.push(edges_entry(edges[0].0));
         part.bulk.push(object.as_str());
         part.bulk.number(edges.len());
-        part.bulk.number(places[0]);
-        edges.iter().for_each(|(edge, _)| part.bulk.push(edge.subject.as_str()));
+        part.bulk.number(part.table.words().len() + 1);
+        for (edge, _) in edges {
+            part.bulk.push(edge.subject.as_str());
+            part.table.append(&keys.shown_pieces(Side::Subject, edge.subject.as_str(), relation.as_str()));
+        }
         for (edge, created) in edges {
-            part.bulk.push(score(*created));
+            // As `rows::score` writes it.
+            part.bulk.digits(if created.0 == 0 { "" } else { "-" }, created.0);
             part.bulk.push(edge.subject.as_str());
         }
         part.bulk_told.extend(addition);

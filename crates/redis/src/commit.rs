@@ -10,9 +10,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::Redis;
 use crate::answer::{items, number, some_text};
-use crate::connection::{Ask, Fault};
+use crate::connection::Fault;
 use crate::part::Part;
 use crate::plan::Plan;
+use crate::words::Ask;
 
 /// How soon a commit whose answer was lost is sent again.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);

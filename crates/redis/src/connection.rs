@@ -9,21 +9,33 @@ use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, SingleNodeRoutingInfo, SlotAddr};
 use redis::{Client, Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, TlsCertificates, Value};
 use tally_engine::StoreError;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::options::Options;
+use crate::words::Ask;
 
 /// Connections to a node while answers wait for replicas: whatever is behind such a wait, waits too.
 const CONNECTIONS_THAT_WAIT: usize = 8;
 /// And otherwise: one that commits while another one loads.
 const CONNECTIONS: usize = 2;
+/// So many questions in a row without any answer, and a connection to a Cluster is made anew: after the death of a node one
+/// may wait for it forever.
+const SILENT_MAX: usize = 3;
 
 /// A way to Redis.
 pub(crate) struct Link {
     options: Options,
     next: AtomicUsize,
     one: Vec<OnceCell<ConnectionManager>>,
-    cluster: Vec<OnceCell<ClusterConnection>>,
+    cluster: Vec<Place>,
+}
+
+/// Where a connection to a Cluster is kept.
+#[derive(Default)]
+struct Place {
+    connection: Mutex<Option<ClusterConnection>>,
+    /// Questions since the last answer of any kind.
+    silent: AtomicUsize,
 }
 
 /// Why there is no answer.
@@ -68,63 +80,11 @@ impl Script {
             (true, false) => "EVAL_RO",
         };
         let mut command =
-            Cmd::with_capacity(ask.keys.len() + ask.words.ends.len() + 3, ask.words.bytes.len() + 64 * ask.keys.len());
+            Cmd::with_capacity(ask.keys.len() + ask.words.len() + 3, ask.keys.bytes() + ask.words.bytes() + 64);
         command.arg(name).arg(if whole { &self.source } else { &self.hash }).arg(ask.keys.len());
-        for key in &ask.keys {
-            command.arg(key.as_bytes());
-        }
+        ask.keys.iter().for_each(|key| _ = command.arg(key));
         ask.words.iter().for_each(|word| _ = command.arg(word));
         command
-    }
-}
-
-/// Words for a script, one behind the other.
-#[derive(Clone, Default)]
-pub(crate) struct Words {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Words {
-    pub(crate) fn push(&mut self, word: impl AsRef<[u8]>) {
-        self.bytes.extend_from_slice(word.as_ref());
-        self.ends.push(self.bytes.len());
-    }
-
-    pub(crate) fn number(&mut self, number: usize) {
-        use std::io::Write;
-        let _ = write!(self.bytes, "{number}");
-        self.ends.push(self.bytes.len());
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(crate) fn append(&mut self, other: &Self) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&other.bytes);
-        self.ends.extend(other.ends.iter().map(|end| start + end));
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
-    }
-}
-
-/// What a script is asked: all keys it touches, and words.
-#[derive(Clone, Default)]
-pub(crate) struct Ask {
-    pub(crate) keys: Vec<String>,
-    pub(crate) words: Words,
-}
-
-impl Ask {
-    pub(crate) fn new(keys: impl IntoIterator<Item = String>, words: &[&str]) -> Self {
-        let mut ask = Self { keys: keys.into_iter().collect(), words: Words::default() };
-        words.iter().for_each(|word| ask.words.push(word));
-        ask
     }
 }
 
@@ -135,7 +95,7 @@ impl Link {
             options,
             next: AtomicUsize::new(0),
             one: (0..count).map(|_| OnceCell::new()).collect(),
-            cluster: (0..count).map(|_| OnceCell::new()).collect(),
+            cluster: (0..count).map(|_| Place::default()).collect(),
         }
     }
 
@@ -176,6 +136,11 @@ impl Link {
     }
 
     async fn cluster(&self, number: usize) -> Result<ClusterConnection, Fault> {
+        let place = &self.cluster[number % self.cluster.len()];
+        let mut kept = place.connection.lock().await;
+        if let Some(connection) = &*kept {
+            return Ok(connection.clone());
+        }
         let connect = || async {
             let mut builder = ClusterClientBuilder::new(self.options.nodes.clone())
                 .connection_timeout(self.options.timeout)
@@ -193,7 +158,24 @@ impl Link {
             let connected = connecting.await.map_err(|_| Fault::Refused(too_slow(self.options.timeout)))?;
             connected.map_err(|error| Fault::Refused(unavailable(&error)))
         };
-        Ok(self.cluster[number % self.cluster.len()].get_or_try_init(connect).await?.clone())
+        let connection: ClusterConnection = connect().await?;
+        place.silent.store(0, Ordering::Relaxed);
+        *kept = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Notes whether a connection to a Cluster answered, and gives up one that never does.
+    fn note(&self, number: usize, error: Option<&RedisError>) {
+        let place = &self.cluster[number % self.cluster.len()];
+        if !error.is_some_and(RedisError::is_timeout) {
+            place.silent.store(0, Ordering::Relaxed);
+        } else if place.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENT_MAX
+            // Who holds it is connecting already.
+            && let Ok(mut kept) = place.connection.try_lock()
+            && kept.take().is_some()
+        {
+            tracing::warn!("a connection to the Cluster is silent, and is made anew");
+        }
     }
 
     fn next(&self) -> usize {
@@ -203,7 +185,10 @@ impl Link {
     /// One command.
     pub(crate) async fn send(&self, command: &Cmd) -> Result<Value, Fault> {
         let answer = if self.options.cluster {
-            self.cluster(self.next()).await?.req_packed_command(command).await
+            let number = self.next();
+            let answer = self.cluster(number).await?.req_packed_command(command).await;
+            self.note(number, answer.as_ref().err());
+            answer
         } else {
             self.one(self.next()).await?.req_packed_command(command).await
         };
@@ -225,8 +210,10 @@ impl Link {
 
     /// A command on the node that is named. For a Cluster.
     pub(crate) async fn send_to(&self, command: Cmd, to: redis::cluster_routing::RoutingInfo) -> Result<Value, Fault> {
-        let mut connection = self.cluster(self.next()).await?;
-        connection.route_command(command, to).await.and_then(Value::extract_error).map_err(|error| fault(&error))
+        let number = self.next();
+        let answer = self.cluster(number).await?.route_command(command, to).await;
+        self.note(number, answer.as_ref().err());
+        answer.and_then(Value::extract_error).map_err(|error| fault(&error))
     }
 
     /// Runs a script; one that the node does not know yet is sent whole.
@@ -244,15 +231,15 @@ impl Link {
         if !self.options.waits() {
             return self.run(script, ask).await;
         }
-        match self.run_and_wait(script.command(ask, false), &ask.keys[0]).await {
+        match self.run_and_wait(script.command(ask, false), ask.first_key()).await {
             Err(Fault::Refused(StoreError::Broken(why))) if why == NO_SCRIPT => {
-                self.run_and_wait(script.command(ask, true), &ask.keys[0]).await
+                self.run_and_wait(script.command(ask, true), ask.first_key()).await
             }
             answer => answer,
         }
     }
 
-    async fn run_and_wait(&self, command: Cmd, key: &str) -> Result<Value, Fault> {
+    async fn run_and_wait(&self, command: Cmd, key: &[u8]) -> Result<Value, Fault> {
         // Waiting ends before the answer would count as lost.
         let wait_ms = (self.options.timeout * 3 / 4).as_millis() as u64;
         let mut pipeline = Pipeline::new();
@@ -266,7 +253,10 @@ impl Link {
         let count = pipeline.len();
         let answers = if self.options.cluster {
             let route = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
-            self.cluster(self.next()).await?.route_pipeline(pipeline, 0, count, route).await
+            let number = self.next();
+            let answers = self.cluster(number).await?.route_pipeline(pipeline, 0, count, route).await;
+            self.note(number, answers.as_ref().err());
+            answers
         } else {
             self.one(self.next()).await?.req_packed_commands(&pipeline, 0, count).await
         };

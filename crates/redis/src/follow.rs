@@ -19,8 +19,9 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::answer::{items, number, text};
-use crate::connection::{Ask, Link, Script};
+use crate::connection::{Link, Script};
 use crate::keys::Keys;
+use crate::words::Ask;
 
 /// News that gathers within this goes out together.
 const GATHER: Duration = Duration::from_millis(20);

@@ -48,10 +48,15 @@ pub(crate) struct ListKeys {
 impl Keys {
     /// The home of an id on one side, such as `tally:o:{post:42}`.
     pub(crate) fn home(&self, side: Side, id: &str) -> String {
-        let letter = if side == Side::Object { 'o' } else { 's' };
+        self.shown_pieces(side, id, "")[..5].concat()
+    }
+
+    /// The key of what everybody sees of a list, in pieces.
+    pub(crate) fn shown_pieces<'a>(&'a self, side: Side, id: &'a str, relation: &'a str) -> [&'a str; 7] {
         // A tag that would be empty is none at all, so a brace that closes it at once is kept off.
         let escape = if id.starts_with(['}', '%']) { "%" } else { "" };
-        format!("{}:{letter}:{{{escape}{id}}}", self.prefix)
+        let letter = if side == Side::Object { ":o:{" } else { ":s:{" };
+        [&self.prefix, letter, escape, id, "}", ":", relation]
     }
 
     /// The id whose home a key belongs to.
@@ -64,19 +69,19 @@ impl Keys {
 
     pub(crate) fn list(&self, side: Side, id: &str, relation: &str) -> ListKeys {
         let home = self.home(side, id);
-        let shown = format!("{home}:{relation}");
+        let shown = [&home, ":", relation].concat();
         ListKeys {
-            hidden: format!("{shown}:hidden"),
-            data: format!("{shown}:data"),
+            hidden: [&shown, ":hidden"].concat(),
+            data: [&shown, ":data"].concat(),
             // No relation has a dot in its name.
-            off: format!("{home}:.off"),
+            off: [&home, ":.off"].concat(),
             shown,
         }
     }
 
     /// What everybody sees of a list.
     pub(crate) fn shown(&self, side: Side, id: &str, relation: &str) -> String {
-        format!("{}:{relation}", self.home(side, id))
+        self.shown_pieces(side, id, relation).concat()
     }
 
     pub(crate) fn kinds(&self, object: &str, relation: &str) -> String {

@@ -13,7 +13,7 @@
 //! | `registry.rs` | which relations and slots there are |
 //! | `follow.rs` | what servers tell each other |
 //! | `facts.rs` | what an operator wants to know, and what is refused |
-//! | `rows.rs`, `answer.rs`, `slots.rs` | rows as text, answers as values, slots |
+//! | `rows.rs`, `words.rs`, `answer.rs`, `slots.rs` | rows as text, what is asked, what is answered, slots |
 
 mod answer;
 mod audit;
@@ -36,6 +36,7 @@ mod scripts;
 mod slots;
 mod transaction;
 mod walk;
+mod words;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;

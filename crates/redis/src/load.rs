@@ -1,6 +1,6 @@
 //! Every row and total asked for: one script, or one for every slot.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
 use redis::Value;
@@ -12,11 +12,11 @@ use tally_engine::{Loaded, Mark, StoreError};
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, text};
-use crate::connection::{Ask, Words};
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{KeyTable, Word, push};
 use crate::plan::{Place, place};
 use crate::rows;
+use crate::words::{Ask, Words};
 
 /// A script can take so many words from a list at once.
 const MEMBERS_MAX: usize = 1_000;
@@ -74,7 +74,7 @@ impl Redis {
     /// What is asked where nobody was ever suspended and nothing is hidden: edges of one list together.
     fn usual_question(&self, wants: &Wants) -> Question {
         let mut question = Question::default();
-        let mut lists: HashMap<(&ObjectId, &Name), Vec<(usize, &str)>> = HashMap::new();
+        let mut lists: foldhash::HashMap<(&ObjectId, &Name), Vec<(usize, &str)>> = Default::default();
         for (number, key) in wants.rows.iter().enumerate() {
             match key {
                 Key::Edge(edge) => {
@@ -90,7 +90,7 @@ impl Redis {
         }
         for ((object, relation), members) in lists {
             let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
-            let (shown, data) = (question.table.place(&list.shown), question.table.append(list.data));
+            let (shown, data) = (question.table.place(&list.shown), question.table.append(&[&list.data]));
             for members in members.chunks(MEMBERS_MAX) {
                 question.words.push("l");
                 question.words.number(shown);
@@ -174,7 +174,8 @@ impl Redis {
     ) -> Result<Option<Answer>, StoreError> {
         let open = self.keys.open(slot);
         let unusual = if self.keys.slots { open.clone() } else { self.keys.system("unusual") };
-        let mut ask = Ask::new([open, unusual].into_iter().chain(question.table.keys()), &[mode]);
+        let mut ask = Ask::new([open, unusual], &[mode]);
+        ask.keys.append(question.table.words());
         ask.words.append(&question.words);
         loop {
             let mut values = items(self.link.run(&self.scripts.load, &ask).await?)?.into_iter();

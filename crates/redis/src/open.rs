@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, texts};
-use crate::connection::Ask;
+use crate::words::Ask;
 
 /// After this a commit that was prepared and not decided counts as left behind. Calling it off is safe at any
 /// time: a server that is only slow is told so, and decides again.

@@ -1,14 +1,12 @@
 //! One slot's share of a commit or of a load: its keys, each once, and words that name them by place.
 
-use std::collections::HashMap;
-
-use crate::connection::{Ask, Words};
+use crate::words::{Ask, Words};
 
 /// Keys in the order in which they were first named.
 #[derive(Default)]
 pub(crate) struct KeyTable {
-    places: HashMap<String, usize>,
-    keys: Vec<String>,
+    places: foldhash::HashMap<String, usize>,
+    keys: Words,
 }
 
 impl KeyTable {
@@ -17,19 +15,24 @@ impl KeyTable {
         if let Some(place) = self.places.get(key) {
             return *place;
         }
-        self.keys.push(key.to_owned());
+        self.keys.push(key);
         self.places.insert(key.to_owned(), self.keys.len());
         self.keys.len()
     }
 
-    /// The place of a key that is named once, or need not be found again.
-    pub(crate) fn append(&mut self, key: String) -> usize {
-        self.keys.push(key);
+    /// The place of a key that need not be found again, given in pieces.
+    pub(crate) fn append(&mut self, pieces: &[&str]) -> usize {
+        self.keys.push_all(pieces);
         self.keys.len()
     }
 
+    /// All of them, as they are asked for.
+    pub(crate) fn words(&self) -> &Words {
+        &self.keys
+    }
+
     pub(crate) fn keys(&self) -> impl Iterator<Item = String> + '_ {
-        self.keys.iter().cloned()
+        self.keys.iter().map(|key| String::from_utf8_lossy(key).into_owned())
     }
 }
 
@@ -78,8 +81,9 @@ impl Part {
 
     /// What `commit.lua` is asked: the first keys and words, then this part's own.
     pub(crate) fn ask(&self, first: &[&str], mode: &str, transaction: &str, record: &str, last: &str) -> Ask {
-        let mut ask = Ask { keys: first.iter().map(|key| (*key).to_owned()).collect(), words: Words::default() };
-        ask.keys.extend(self.table.keys());
+        let mut ask = Ask::default();
+        first.iter().for_each(|key| ask.keys.push(key));
+        ask.keys.append(self.table.words());
         for word in [mode, transaction, record, last] {
             ask.words.push(word);
         }

@@ -1,6 +1,6 @@
 //! What a commit checks and changes, slot by slot.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::Name;
 use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey};
@@ -10,6 +10,9 @@ use crate::keys::{self, Keys, edges_entry, relation_of, replay_field, replay_par
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{Part, Word};
 use crate::rows::{data, row_text, score};
+
+/// By how much each total changes because of the edges that change.
+pub(crate) type Explained = foldhash::HashMap<TotalKey, i64>;
 
 /// A commit.
 pub(crate) struct Plan<'a> {
@@ -50,8 +53,8 @@ impl<'a> Plan<'a> {
     pub(crate) fn new(keys: &'a Keys, seen: &Seen<'_>, changes: &Changes) -> Result<Self, StoreError> {
         let mut plan = Self::empty(keys);
         // What the lists themselves will say, so that only the rest is written down as a number.
-        let mut explained: HashMap<TotalKey, i64> = HashMap::with_capacity(2 * changes.rows.len());
-        let changed: HashSet<&Key> = changes.rows.iter().map(|(key, _)| key).collect();
+        let mut explained = Explained::default();
+        let changed: foldhash::HashSet<&Key> = changes.rows.iter().map(|(key, _)| key).collect();
         for (key, row) in seen.view.seen().filter(|(key, _)| !changed.contains(key)) {
             plan.check(key, row.as_ref(), false)?;
         }
@@ -169,12 +172,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    pub(crate) fn change(
-        &mut self,
-        key: &Key,
-        change: &Change,
-        explained: &mut HashMap<TotalKey, i64>,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn change(&mut self, key: &Key, change: &Change, explained: &mut Explained) -> Result<(), StoreError> {
         if let Key::Edge(key) = key {
             let as_edge = |row: &Option<Row>| match row {
                 Some(Row::Edge(edge)) => Some(edge.clone()),
@@ -238,7 +236,7 @@ impl<'a> Plan<'a> {
         key: &EdgeKey,
         before: Option<Edge>,
         after: Option<Edge>,
-        explained: &mut HashMap<TotalKey, i64>,
+        explained: &mut Explained,
     ) -> Result<(), StoreError> {
         for (edge, by) in [(&before, -1), (&after, 1)] {
             for total in edge.iter().flat_map(|edge| key.totals(edge)) {

@@ -12,9 +12,9 @@ use tally_engine::StoreError;
 
 use crate::Redis;
 use crate::answer::{text, texts};
-use crate::connection::Ask;
 use crate::plan::Plan;
 use crate::slots::SLOTS;
+use crate::words::Ask;
 
 /// What this server knows to be written down.
 #[derive(Default)]

@@ -9,9 +9,9 @@ use tally_engine::{Mark, Page, Place, Range, StoreError};
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, texts};
-use crate::connection::Ask;
 use crate::keys::{REPLAY_PARTS, replay_key};
 use crate::rows::{self, unreadable};
+use crate::words::Ask;
 
 /// Where a page of one list begins.
 struct Cursor {

@@ -15,9 +15,9 @@ use tally_engine::{CommitError, StoreError};
 
 use crate::Redis;
 use crate::commit::{DONE_FOR_S, Fate, Outcome, take};
-use crate::connection::Ask;
 use crate::part::Part;
 use crate::plan::Plan;
+use crate::words::Ask;
 
 impl Redis {
     pub(crate) async fn write_slots(

@@ -8,6 +8,7 @@ mod failover;
 mod ledger;
 mod left;
 mod lost;
+mod mend;
 mod moods;
 mod network;
 mod nodes;

@@ -27,7 +27,7 @@ impl Default for Scripts {
             load: reads(include_str!("scripts/load.lua")),
             list: reads(include_str!("scripts/list.lua")),
             commit: writes(&[APPLY, BULK, include_str!("scripts/commit.lua")].concat()),
-            finish: writes(&["", APPLY, include_str!("scripts/finish.lua")].concat()),
+            finish: writes(&[ALWAYS, APPLY, include_str!("scripts/finish.lua")].concat()),
             verdict: writes(&[ALWAYS, include_str!("scripts/verdict.lua")].concat()),
             peek: reads(include_str!("scripts/peek.lua")),
             raise: writes(include_str!("scripts/raise.lua")),

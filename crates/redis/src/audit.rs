@@ -247,6 +247,7 @@ impl Redis {
                 command.arg("ZCARD").arg(key);
                 counted += number(Some(self.link.send(&command).await?))?;
             }
+            self.end_usual().await?;
             let relation = Name::new(&relation).map_err(|_| unreadable(&relation))?;
             let off: i64 = off.parse().map_err(|_| unreadable(&off))?;
             let total = match named.side {
@@ -260,6 +261,17 @@ impl Redis {
                 }
             };
             tell(Finding::Drift { total, stored: counted.saturating_add(off), counted });
+        }
+        Ok(())
+    }
+
+    /// Somebody has written a correction past Tally, so it has to be looked for from now on.
+    async fn end_usual(&self) -> Result<(), StoreError> {
+        if self.is_usual() {
+            let mut command = Cmd::new();
+            command.arg("SET").arg(self.keys.system("unusual")).arg(1);
+            self.link.send(&command).await?;
+            self.set_unusual();
         }
         Ok(())
     }

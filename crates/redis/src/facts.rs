@@ -204,7 +204,7 @@ impl Redis {
         let mut command = Cmd::new();
         command.arg("SET").arg(self.keys.system("ping")).arg(1).arg("EX").arg(60);
         match self.link.send(&command).await? {
-            Value::Okay => Ok(()),
+            Value::Okay => self.fence().await,
             other => number(Some(other)).map(|_| ()),
         }
     }

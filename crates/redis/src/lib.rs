@@ -7,6 +7,7 @@
 //! | `scripts/` | all that runs inside Redis; `scripts.rs` puts it together |
 //! | `load.rs` | every row asked for |
 //! | `plan.rs`, `bulk.rs`, `part.rs`, `commit.rs` | what a commit checks and changes; sending it |
+//! | `fence.rs` | waiting until what is shown is safe |
 //! | `transaction.rs`, `open.rs` | a commit over several slots; ending what another server left open |
 //! | `scan.rs`, `walk.rs`, `audit.rs` | pages, every row, the recount |
 //! | `mend.rs` | putting right what the recount found |
@@ -21,6 +22,7 @@ mod bulk;
 mod commit;
 mod connection;
 mod facts;
+mod fence;
 mod follow;
 mod keys;
 mod load;
@@ -53,6 +55,7 @@ use tally_engine::{
 
 use connection::Link;
 pub use facts::Facts;
+use fence::Fence;
 use follow::Follower;
 use keys::Keys;
 pub use options::Options;
@@ -74,6 +77,7 @@ pub struct Redis {
     registry: Arc<Registry>,
     remembered: Arc<Remembered>,
     follower: Arc<Follower>,
+    fence: Arc<Fence>,
     /// A number that no other server has.
     server: u64,
     transactions: Arc<AtomicU64>,
@@ -106,6 +110,7 @@ impl Redis {
             registry: Arc::default(),
             remembered: Arc::default(),
             follower,
+            fence: Arc::default(),
             server,
             transactions: Arc::default(),
             unfinished: Arc::default(),
@@ -168,9 +173,9 @@ impl Engine for Redis {
         self.write(&seen, changes).await
     }
 
-    /// A commit is answered when it is as safe as Redis and the store's URL make it.
+    /// What was read or written is answered when it is as safe as Redis and the store's URL make it.
     async fn settle(&self, _mark: Mark) -> Result<(), StoreError> {
-        Ok(())
+        self.fence().await
     }
 
     async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {

@@ -17,6 +17,7 @@ pub(crate) struct Scripts {
     pub(crate) peek: Script,
     pub(crate) raise: Script,
     pub(crate) register: Script,
+    pub(crate) fence: Script,
 }
 
 impl Default for Scripts {
@@ -32,6 +33,7 @@ impl Default for Scripts {
             peek: reads(include_str!("scripts/peek.lua")),
             raise: writes(include_str!("scripts/raise.lua")),
             register: writes(include_str!("scripts/register.lua")),
+            fence: writes(include_str!("scripts/fence.lua")),
         }
     }
 }

@@ -49,7 +49,14 @@ mod tests {
     #[test]
     fn slots_are_those_of_redis() {
         // As `CLUSTER KEYSLOT` answers.
-        for (key, slot) in [("123456789", 12_739), ("foo", 12_182), ("{foo}bar", 12_182), ("a{}foo", 10_850)] {
+        for (key, slot) in [
+            ("123456789", 12_739),
+            ("foo", 12_182),
+            ("{foo}bar", 12_182),
+            ("a{}foo", 16_292),
+            ("{}x", 10_595),
+            ("tally:o:{post:42}:like", 14_478),
+        ] {
             assert_eq!(slot_of(key), slot, "{key}");
         }
     }

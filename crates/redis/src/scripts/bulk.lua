@@ -5,14 +5,12 @@
 
 local bulk = {}
 
--- Whether one of the edges is there already.
+-- Whether one of several edges of a list is there already. A single one is found out when it is made.
 function bulk.moved(base, at)
   while at <= #ARGV do
     local number, members = tonumber(ARGV[at + 4]), at + 6
-    local list = KEYS[base + tonumber(ARGV[at])]
-    if number == 1 then
-      if call('ZSCORE', list, ARGV[members]) then return true end
-    else
+    if number > 1 then
+      local list = KEYS[base + tonumber(ARGV[at])]
       local scores = call('ZMSCORE', list, unpack(ARGV, members, members + number - 1))
       for place = 1, number do
         if scores[place] then return true end
@@ -23,32 +21,43 @@ function bulk.moved(base, at)
   return false
 end
 
--- Takes back the groups before this one, and so many edges of it: a key is not what it should be.
-local function undo(base, from, at, edges)
-  while from <= at do
+-- Takes back every group from one to before another.
+local function undo(base, from, to)
+  while from < to do
     local number, members = tonumber(ARGV[from + 4]), from + 6
-    local first = base + tonumber(ARGV[from + 5])
-    call('ZREM', KEYS[base + tonumber(ARGV[from])], unpack(ARGV, members, members + number - 1))
-    for place = 0, (from == at and edges or number) - 1 do call('ZREM', KEYS[first + place], ARGV[from + 3]) end
+    local list, first = KEYS[base + tonumber(ARGV[from])], base + tonumber(ARGV[from + 5])
+    call('ZREM', list, unpack(ARGV, members, members + number - 1))
+    if call('EXISTS', list) == 0 then call('ZREM', KEYS[base + tonumber(ARGV[from + 1])], ARGV[from + 2]) end
+    -- One that could not be made has a key that is somebody else's.
+    for place = 0, number - 1 do redis.pcall('ZREM', KEYS[first + place], ARGV[from + 3]) end
     from = members + 3 * number
   end
 end
 
--- Makes them all. Answers an error if it cannot, and then has made none.
-function bulk.apply(base, from)
+-- Makes them all and tells the counts; or makes none, and says what is in the way.
+function bulk.apply(base, from, told)
   local at = from
   while at <= #ARGV do
-    local number, scores = tonumber(ARGV[at + 4]), at + 6 + tonumber(ARGV[at + 4])
+    local number = tonumber(ARGV[at + 4])
+    local scores = at + 6 + number
     local list, object, first = KEYS[base + tonumber(ARGV[at])], ARGV[at + 3], base + tonumber(ARGV[at + 5])
-    call('ZADD', list, unpack(ARGV, scores, scores + 2 * number - 1))
-    if call('ZCARD', list) == number then call('ZADD', KEYS[base + tonumber(ARGV[at + 1])], 0, ARGV[at + 2]) end
+    if number > 1 then
+      call('ZADD', list, unpack(ARGV, scores, scores + 2 * number - 1))
+    elseif call('ZADD', list, 'NX', ARGV[scores], ARGV[scores + 1]) == 0 then
+      -- This one is another's, and stays.
+      undo(base, from, at)
+      return {'moved'}
+    end
+    local size = call('ZCARD', list)
+    if size == number then call('ZADD', KEYS[base + tonumber(ARGV[at + 1])], 0, ARGV[at + 2]) end
     for place = 0, number - 1 do
       local added = redis.pcall('ZADD', KEYS[first + place], ARGV[scores + 2 * place], object)
       if type(added) == 'table' then
-        undo(base, from, at, place)
+        undo(base, from, scores + 2 * number)
         return added
       end
     end
+    told[#told + 1], told[#told + 2] = size, '0'
     at = scores + 2 * number
   end
 end

@@ -144,7 +144,8 @@ if mode == 'prepare' then
 end
 
 if bulk.moved(base, groups) then return {'moved'} end
-local failed = bulk.apply(base, groups)
+local told = {}
+local failed = bulk.apply(base, groups, told)
 if failed then return failed end
 apply(KEYS, base, ARGV, changes, tells - 1)
 if mode == 'alone' then
@@ -156,4 +157,7 @@ elseif ttl == '0' then
 else
   call('SET', KEYS[2], 'done', 'EX', ttl)
 end
-return bulk.tell(base, groups, tell(KEYS, base, ARGV, tells, groups - 1, {'done'}))
+local all = tell(KEYS, base, ARGV, tells, groups - 1, {'done'})
+if changes < tells then return bulk.tell(base, groups, all) end
+for place = 1, #told do all[#all + 1] = told[place] end
+return all

@@ -140,6 +140,13 @@ impl View {
         self.totals.insert(key, Slot { loaded: value, now: value, state: State::Loaded, guarded: false });
     }
 
+    /// Fills in a total that nobody asked for, of the same moment as the rows that came with it.
+    pub fn offer_total(&mut self, key: TotalKey, value: i64) {
+        if self.totals.get(&key).is_none_or(|slot| slot.state != State::Loaded) {
+            self.fill_total(key, value);
+        }
+    }
+
     /// What was missed since the last time, each row once.
     pub fn take_missing(&mut self) -> Wants {
         if self.missing.is_empty() && self.reading == Reading::Lean {

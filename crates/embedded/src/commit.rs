@@ -23,7 +23,7 @@ impl Embedded {
             rows.push(value.map(|bytes| codec::read_row(key, &bytes)).transpose()?);
         }
         let totals = values.map(|value| value.map_or(Ok(0), |bytes| codec::read_total(&bytes)));
-        Ok(Loaded { rows, totals: totals.collect::<Result<_, _>>()?, mark, now: None })
+        Ok(Loaded { rows, totals: totals.collect::<Result<_, _>>()?, mark, ..Loaded::default() })
     }
 
     /// Checks what was decided on, then applies everything as one batch.

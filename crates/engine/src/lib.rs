@@ -31,6 +31,9 @@ pub struct Loaded {
     pub rows: Vec<Option<Row>>,
     /// Totals; absent is 0.
     pub totals: Vec<i64>,
+    /// Totals that came along unasked, as of the same moment: an edge that is there is mostly answered with its
+    /// count.
+    pub also: Vec<(TotalKey, i64)>,
     /// The moment at which all of this was true.
     pub mark: Mark,
     /// What the store's own clock said then, for a store that several servers share: their clocks

@@ -73,9 +73,18 @@ impl Engine for Memory {
 
     async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
         let state = self.state();
+        let total = |key: &TotalKey| state.totals.get(key).copied().unwrap_or(0);
+        let counts = wants.rows.iter().filter(|key| state.rows.contains_key(key)).filter_map(|key| match key {
+            Key::Edge(edge) => {
+                let (object, relation) = (edge.object.clone(), edge.relation.clone());
+                Some(TotalKey::Object { object, relation })
+            }
+            _ => None,
+        });
         Ok(Loaded {
+            also: counts.map(|key| (key.clone(), total(&key))).collect(),
             rows: wants.rows.iter().map(|key| state.rows.get(key).cloned()).collect(),
-            totals: wants.totals.iter().map(|key| state.totals.get(key).copied().unwrap_or(0)).collect(),
+            totals: wants.totals.iter().map(total).collect(),
             mark: state.mark,
             now: None,
         })

@@ -209,7 +209,7 @@ fn answer<'a>(
             }
         }
     }
-    Ok((Loaded { rows, totals, mark: Mark::default(), now: Some(now.0) }, uncounted))
+    Ok((Loaded { rows, totals, now: Some(now.0), ..Loaded::default() }, uncounted))
 }
 
 /// The edges that are there, each with its place among those asked for.

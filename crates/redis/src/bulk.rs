@@ -1,9 +1,11 @@
 //! New likes in bulk: what nearly every commit on one node consists of, in few words.
 
 use std::collections::HashMap;
+use std::sync::RwLock;
 
 use foldhash::fast::RandomState;
 
+use tally_core::hash::fingerprint;
 use tally_core::rows::{Change, Changes, EdgeKey, Key, Row, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::{Name, ObjectId};
@@ -12,6 +14,7 @@ use tally_engine::{Seen, StoreError};
 use crate::keys::{Keys, edges_entry};
 use crate::plan::{Explained, Plan, Usual};
 use crate::rows::has_data;
+use crate::words::Words;
 
 /// A script can take so many words from a list at once.
 const MEMBERS_MAX: usize = 1_000;
@@ -24,9 +27,48 @@ struct Group<'a> {
     addition: Option<usize>,
 }
 
+/// Lists that had edges when this server last saw them, so that they stand in the index already. One that has
+/// become empty since is found out.
+#[derive(Default)]
+pub(crate) struct Listed(RwLock<foldhash::HashSet<u64>>);
+
+/// Some tens of megabytes.
+const LISTED_MAX: usize = 2_000_000;
+
+impl Listed {
+    fn knows(&self, name: u64) -> bool {
+        self.0.read().is_ok_and(|known| known.contains(&name))
+    }
+
+    /// They have edges now.
+    pub(crate) fn learn(&self, names: &[u64]) {
+        if names.iter().all(|name| self.knows(*name)) {
+            return;
+        }
+        if let Ok(mut known) = self.0.write() {
+            if known.len() > LISTED_MAX {
+                known.clear();
+            }
+            known.extend(names);
+        }
+    }
+
+    /// One of them has none any more.
+    pub(crate) fn forget(&self) {
+        if let Ok(mut known) = self.0.write() {
+            known.clear();
+        }
+    }
+}
+
 impl<'a> Plan<'a> {
     /// A plan that makes new likes in bulk and everything else one by one, if nothing in it is unusual.
-    pub(crate) fn bulk(keys: &'a Keys, seen: &Seen<'_>, changes: &Changes) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn bulk(
+        keys: &'a Keys,
+        seen: &Seen<'_>,
+        changes: &Changes,
+        listed: &Listed,
+    ) -> Result<Option<Self>, StoreError> {
         let mut plan = Self::empty(keys);
         let mut groups: foldhash::HashMap<(&ObjectId, &Name), Group<'_>> = Default::default();
         let mut explained: Explained = HashMap::with_capacity_and_hasher(changes.rows.len(), RandomState::default());
@@ -69,13 +111,39 @@ impl<'a> Plan<'a> {
         if uncounted || explained.values().any(|by| *by != 0) || plan.usual == Usual::Ended {
             return Ok(None);
         }
+        // Single ones come first: their keys follow each other.
+        let mut rest = Vec::new();
+        plan.part("").singles_first = 1 + plan.part("").table.words().len();
         for ((object, relation), group) in groups {
+            let list = keys.shown_pieces(Side::Object, object.as_str(), relation.as_str());
+            let name = fingerprint(&list.map(str::as_bytes));
+            plan.made.push(name);
+            match (&group.edges[..], group.addition) {
+                ([(edge, created)], Some(addition)) if listed.knows(name) => {
+                    plan.make_single(&list, edge, *created, addition);
+                }
+                _ => rest.push((object, relation, group)),
+            }
+        }
+        for (object, relation, group) in rest {
             for edges in group.edges.chunks(MEMBERS_MAX) {
                 plan.make(object, relation, edges, group.addition);
             }
         }
         plan.usual = Usual::Needed;
         Ok(Some(plan))
+    }
+
+    /// Writes down one edge of a list that has others.
+    fn make_single(&mut self, list: &[&str], edge: &EdgeKey, created: Stamp, addition: usize) {
+        let keys = self.keys;
+        let part = self.part("");
+        part.table.append(list);
+        part.table.append(&keys.shown_pieces(Side::Subject, edge.subject.as_str(), edge.relation.as_str()));
+        part.singles.push(edge.object.as_str());
+        push_score(&mut part.singles, created);
+        part.singles.push(edge.subject.as_str());
+        part.bulk_told.push(addition);
     }
 
     /// Writes one group down.
@@ -86,23 +154,27 @@ impl<'a> Plan<'a> {
         self.relations.insert(relation.clone());
         let part = self.part(&shown);
         let (list, index) = (part.table.place(&shown), part.table.place(&index));
-        part.bulk.number(list);
-        part.bulk.number(index);
-        part.bulk.push(edges_entry(edges[0].0));
-        part.bulk.push(object.as_str());
-        part.bulk.number(edges.len());
-        part.bulk.number(part.table.words().len() + 1);
+        part.groups.number(list);
+        part.groups.number(index);
+        part.groups.push(edges_entry(edges[0].0));
+        part.groups.push(object.as_str());
+        part.groups.number(edges.len());
+        part.groups.number(part.table.words().len() + 1);
         for (edge, _) in edges {
-            part.bulk.push(edge.subject.as_str());
+            part.groups.push(edge.subject.as_str());
             part.table.append(&keys.shown_pieces(Side::Subject, edge.subject.as_str(), relation.as_str()));
         }
         for (edge, created) in edges {
-            // As `rows::score` writes it.
-            part.bulk.digits(if created.0 == 0 { "" } else { "-" }, created.0);
-            part.bulk.push(edge.subject.as_str());
+            push_score(&mut part.groups, *created);
+            part.groups.push(edge.subject.as_str());
         }
         part.bulk_told.extend(addition);
     }
+}
+
+/// As `rows::score` writes it.
+fn push_score(words: &mut Words, created: Stamp) {
+    words.digits(if created.0 == 0 { "" } else { "-" }, created.0);
 }
 
 /// An edge that is made, is shown and has nothing attached.

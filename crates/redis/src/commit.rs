@@ -46,6 +46,8 @@ pub(crate) enum Outcome {
     Gone,
     /// Something was done in this store that bulk does not know of.
     Unusual,
+    /// A list that was to have edges has none.
+    Unlisted,
 }
 
 impl Outcome {
@@ -63,6 +65,7 @@ impl Outcome {
             "locked" => Ok(Self::Locked),
             "gone" => Ok(Self::Gone),
             "unusual" => Ok(Self::Unusual),
+            "unlisted" => Ok(Self::Unlisted),
             _ => Ok(Self::Cancelled),
         }
     }
@@ -73,11 +76,14 @@ impl Redis {
         // A subject's total that nobody has asked for is not known.
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
-        let bulk = if self.is_usual() { Plan::bulk(&self.keys, seen, changes)? } else { None };
-        let is_done = match bulk {
-            Some(plan) => self.write_plan(&plan, changes.stamp, &mut totals).await?,
-            None => false,
-        };
+        let mut is_done = false;
+        while !is_done && self.is_usual() {
+            let Some(plan) = Plan::bulk(&self.keys, seen, changes, &self.listed)? else { break };
+            is_done = self.write_plan(&plan, changes.stamp, &mut totals).await?;
+            if is_done {
+                self.listed.learn(&plan.made);
+            }
+        }
         if !is_done {
             let plan = Plan::new(&self.keys, seen, changes)?;
             self.write_plan(&plan, changes.stamp, &mut totals).await?;
@@ -103,6 +109,10 @@ impl Redis {
             match self.decide(&ask, &record).await? {
                 Fate::Answered(Outcome::Unusual) => {
                     self.set_unusual();
+                    return Ok(false);
+                }
+                Fate::Answered(Outcome::Unlisted) => {
+                    self.listed.forget();
                     return Ok(false);
                 }
                 Fate::Answered(outcome) => take(outcome, part, totals)?,
@@ -185,6 +195,8 @@ pub(crate) fn take(outcome: Outcome, part: &Part, totals: &mut [i64]) -> Result<
             Ok(())
         }
         Outcome::Gone => Ok(()),
-        Outcome::Moved | Outcome::Locked | Outcome::Cancelled | Outcome::Unusual => Err(CommitError::Conflict),
+        Outcome::Moved | Outcome::Locked | Outcome::Cancelled | Outcome::Unusual | Outcome::Unlisted => {
+            Err(CommitError::Conflict)
+        }
     }
 }

@@ -53,6 +53,7 @@ use tally_engine::{
     Audited, CommitError, Committed, Engine, Finding, Lanes, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
 };
 
+use bulk::Listed;
 use connection::Link;
 pub use facts::Facts;
 use fence::Fence;
@@ -75,6 +76,7 @@ pub struct Redis {
     link: Arc<Link>,
     scripts: Arc<Scripts>,
     registry: Arc<Registry>,
+    listed: Arc<Listed>,
     remembered: Arc<Remembered>,
     follower: Arc<Follower>,
     fence: Arc<Fence>,
@@ -108,6 +110,7 @@ impl Redis {
             link,
             scripts: Arc::default(),
             registry: Arc::default(),
+            listed: Arc::default(),
             remembered: Arc::default(),
             follower,
             fence: Arc::default(),

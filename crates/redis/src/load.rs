@@ -8,7 +8,7 @@ use tally_core::rows::{Key, Row, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_core::{Name, ObjectId};
-use tally_engine::{Loaded, Mark, StoreError};
+use tally_engine::{Loaded, StoreError};
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, text};
@@ -52,6 +52,8 @@ struct Answer {
 
 enum Found {
     Row(Option<Row>),
+    /// An edge, and how many there are with it.
+    Counted(Row, i64),
     Total(i64),
 }
 
@@ -87,6 +89,19 @@ impl Redis {
                     Place::Field(key, field) => question.ask(To::Row(number), "h", &[K(&key), T(&field)]),
                 },
             }
+        }
+        let (singles, lists): (Vec<_>, Vec<_>) = lists.into_iter().partition(|(_, members)| members.len() == 1);
+        if !singles.is_empty() {
+            question.words.push("m");
+            question.words.number(question.table.words().len() + 1);
+            question.words.number(singles.len());
+        }
+        for ((object, relation), members) in singles {
+            let shown = self.keys.shown_pieces(Side::Object, object.as_str(), relation.as_str());
+            question.table.append(&shown);
+            question.table.append(&[&shown.concat(), ":data"]);
+            question.to.push(To::Row(members[0].0));
+            question.words.push(members[0].1);
         }
         for ((object, relation), members) in lists {
             let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
@@ -199,13 +214,20 @@ impl Redis {
 /// Everything in its place.
 fn loaded(wants: &Wants, answers: impl IntoIterator<Item = Answer>) -> Loaded {
     let (rows, totals) = (vec![None; wants.rows.len()], vec![0; wants.totals.len()]);
-    let mut loaded = Loaded { rows, totals, mark: Mark::default(), now: None };
+    let mut loaded = Loaded { rows, totals, ..Loaded::default() };
     for answer in answers {
         // Nodes have clocks of their own; the one that is ahead counts.
         loaded.now = loaded.now.max(Some(answer.now));
         for found in answer.found {
             match found {
                 (To::Row(place), Found::Row(row)) => loaded.rows[place] = row,
+                (To::Row(place), Found::Counted(row, count)) => {
+                    if let Key::Edge(edge) = &wants.rows[place] {
+                        let (object, relation) = (edge.object.clone(), edge.relation.clone());
+                        loaded.also.push((TotalKey::Object { object, relation }, count));
+                    }
+                    loaded.rows[place] = Some(row);
+                }
                 (To::Total(place), Found::Total(total)) => loaded.totals[place] = total,
                 _ => {}
             }
@@ -224,8 +246,13 @@ fn read(to: To, values: &mut impl Iterator<Item = Value>, wants: &Wants) -> Resu
                 return Ok(Found::Row(Some(rows::row(key, &found)?)));
             }
             let (hidden, rest) = found.strip_prefix('h').map_or((false, found.as_str()), |rest| (true, rest));
-            let (score, data) = rest.split_once(' ').ok_or_else(|| rows::unreadable(&found))?;
-            Ok(Found::Row(Some(Row::Edge(rows::edge(hidden, score, data)?))))
+            let (score, rest) = rest.split_once(' ').ok_or_else(|| rows::unreadable(&found))?;
+            let (count, data) = rest.split_once(' ').ok_or_else(|| rows::unreadable(&found))?;
+            let row = Row::Edge(rows::edge(hidden, score, data)?);
+            Ok(match count.parse() {
+                Ok(count) => Found::Counted(row, count),
+                Err(_) => Found::Row(Some(row)),
+            })
         }
     }
 }

@@ -45,8 +45,11 @@ pub(crate) struct Part {
     pub(crate) tells: Words,
     /// Which addition each number that is told belongs to.
     pub(crate) told: Vec<usize>,
-    /// New edges that are made in bulk, and which additions their counts belong to.
-    pub(crate) bulk: Words,
+    /// New edges that are made in bulk, each alone in its list or several together, and which additions their
+    /// counts belong to.
+    pub(crate) singles: Words,
+    pub(crate) singles_first: usize,
+    pub(crate) groups: Words,
     pub(crate) bulk_told: Vec<usize>,
 }
 
@@ -90,9 +93,13 @@ impl Part {
         ask.words.number(self.checks.len());
         ask.words.number(self.changes.len());
         ask.words.number(self.tells.len());
-        for words in [&self.checks, &self.changes, &self.tells, &self.bulk] {
+        for words in [&self.checks, &self.changes, &self.tells] {
             ask.words.append(words);
         }
+        ask.words.number(self.singles.len() / 3);
+        ask.words.number(self.singles_first);
+        ask.words.append(&self.singles);
+        ask.words.append(&self.groups);
         ask
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Plan<'a> {
     /// Slots in which something is, or is under way.
     pub(crate) slots: BTreeSet<u16>,
     pub(crate) usual: Usual,
+    /// Lists that have edges when this is done, by their fingerprints.
+    pub(crate) made: Vec<u64>,
 }
 
 /// What a commit has to do with what is unusual: suspensions, hidden edges, corrections. As long as there was
@@ -80,7 +82,7 @@ impl<'a> Plan<'a> {
 
     pub(crate) fn empty(keys: &'a Keys) -> Self {
         let (parts, relations, slots) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { keys, parts, relations, slots, usual: Usual::default() }
+        Self { keys, parts, relations, slots, usual: Usual::default(), made: Vec::new() }
     }
 
     /// Puts the subject's side of an edge as the object's side is, which is the one that counts.

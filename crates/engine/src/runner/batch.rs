@@ -166,6 +166,9 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             for (key, total) in wants.totals.into_iter().zip(loaded.totals) {
                 view.fill_total(key, total);
             }
+            for (key, total) in loaded.also {
+                view.offer_total(key, total);
+            }
         }
         Err(StoreError::Broken("a decision keeps asking for more rows".into()))
     }

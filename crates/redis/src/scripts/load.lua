@@ -2,7 +2,8 @@
 --
 -- KEYS  open unusual rows…
 -- ARGV  slots|alone|usual asks…     Answers seconds, microseconds, whether something is open, and one value for each ask:
---                       an edge as h (if hidden), its score, a space and its data.
+--                       an edge as h (if hidden), its score, the length of its list (or -)
+--                       and its data, with spaces between.
 
 local call = redis.call
 if ARGV[1] == 'usual' and call('EXISTS', KEYS[2]) == 1 then return {'unusual'} end
@@ -16,7 +17,7 @@ while at <= last do
     local hidden, score = '', call('ZSCORE', first, member)
     if not score then hidden, score = 'h', call('ZSCORE', KEYS[2 + tonumber(ARGV[at + 2])], member) end
     if score then
-      found[next] = hidden .. score .. ' ' .. (call('HGET', KEYS[2 + tonumber(ARGV[at + 3])], member) or '')
+      found[next] = hidden .. score .. ' - ' .. (call('HGET', KEYS[2 + tonumber(ARGV[at + 3])], member) or '')
     else
       found[next] = false
     end
@@ -31,11 +32,23 @@ while at <= last do
     end
     for place = 1, number do
       local score = scores[place]
-      found[next] = score and score .. ' ' .. (call('HGET', data, ARGV[at + 3 + place]) or '')
+      found[next] = score
+        and score .. ' ' .. call('ZCARD', first) .. ' ' .. (call('HGET', data, ARGV[at + 3 + place]) or '')
       next = next + 1
     end
     next = next - 1
     at = at + 4 + number
+  elseif op == 'm' then -- one edge of each of several lists, whose keys follow each other: shown number members
+    local place, number = 2 + tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    for member = at + 3, at + 2 + number do
+      local list = KEYS[place]
+      local score = call('ZSCORE', list, ARGV[member])
+      found[next] = score
+        and score .. ' ' .. call('ZCARD', list) .. ' ' .. (call('HGET', KEYS[place + 1], ARGV[member]) or '')
+      next, place = next + 1, place + 2
+    end
+    next = next - 1
+    at = at + 3 + number
   elseif op == 'c' then -- a length: key
     found[next], found[next + 1] = call('ZCARD', first), '0'
     next = next + 1

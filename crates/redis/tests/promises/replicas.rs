@@ -1,5 +1,7 @@
 //! Writes that wait for replicas: what was answered is there too.
 
+use tally_core::view::Wants;
+use tally_engine::Engine;
 use tally_testing::Redis;
 use tally_testing::redis::Options;
 
@@ -46,7 +48,12 @@ async fn without_the_replica_writes_are_refused_in_time() {
         blocking(|| replica.kill()).unwrap();
         let why = unavailable(store.like("post:1", fan).await);
         assert!(why.contains("replicas"), "{why}");
-        assert!(store.count("post:1").await.is_ok(), "reads go on");
+        // It is there, and whoever is told so could lose it: neither the one who asks again nor a reader is.
+        let why = unavailable(store.like("post:1", fan).await);
+        assert!(why.contains("replicas"), "{why}");
+        let loaded = store.engine.load(&Wants::default()).await.unwrap();
+        assert!(store.engine.settle(loaded.mark).await.is_err(), "what is shown waits");
+        assert!(store.engine.ping().await.is_err(), "a server that can answer nobody is not ready");
         blocking(|| replica.start_again()).unwrap();
         follow(&replica, &master);
         in_sync(&master).await;

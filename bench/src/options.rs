@@ -40,6 +40,9 @@ pub(crate) struct Options {
     /// The `tally` binary. Without it, the release binary is built first.
     #[arg(long)]
     pub(crate) tally: Option<PathBuf>,
+    /// Batches side by side on the Redis store, to try what is best.
+    #[arg(long, hide = true)]
+    lanes: Option<usize>,
     /// Where JSON, SVG and README.md go. Default: docs/benchmarks, or target/benchmarks when the run
     /// is not a whole one.
     #[arg(long)]
@@ -50,6 +53,11 @@ impl Options {
     pub(crate) fn wants(&self, system: System) -> bool {
         let part_of_tally = system == System::InProcess && self.only.contains(&System::Tally);
         self.only.is_empty() || self.only.contains(&system) || part_of_tally
+    }
+
+    /// A store's URL with what is to be tried.
+    pub(crate) fn tuned(&self, url: String) -> String {
+        self.lanes.map_or(url.clone(), |lanes| format!("{url}?lanes={lanes}"))
     }
 
     pub(crate) fn preload(&self, whole: u32) -> u32 {

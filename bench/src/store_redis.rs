@@ -60,7 +60,8 @@ async fn measure_tally(options: &Options, preload: u32, modes: &[Durability], re
         redis.set_durability(*durability).await?;
         let (mode, system) = (durability.id(), format!("Tally on {}", durability.name()));
         for servers in [1, 2, 4] {
-            let tally = InProcess::open_at(&vec![redis.url(); servers]).await?.with_workload(&redis.workload);
+            let tally =
+                InProcess::open_at(&vec![options.tuned(redis.url()); servers]).await?.with_workload(&redis.workload);
             for (kind, group, shape) in SHAPES {
                 let how = format!("library, {servers} server(s), {CALLERS} callers each");
                 let id = format!("tally.redis.{mode}.{kind}.{servers}");
@@ -69,7 +70,7 @@ async fn measure_tally(options: &Options, preload: u32, modes: &[Durability], re
             }
             tally.close().await;
         }
-        let tally = Tally::start_at(options, &redis.url()).await?.with_workload(&redis.workload);
+        let tally = Tally::start_at(options, &options.tuned(redis.url())).await?.with_workload(&redis.workload);
         for (kind, group, shape) in SHAPES {
             for connections in [64, 256] {
                 let how = format!("HTTP, 1 server, {connections} connections");

@@ -64,6 +64,9 @@ pub enum Reading {
     /// is corrected by what the commit gave back. And a command that wrote nothing is true as of
     /// the load, so what it looked at may have moved by the time of the commit.
     Lean,
+    /// The same for a store that gives the count along with an edge that is there, so that even in a small batch
+    /// nobody has to ask for it.
+    Counted,
 }
 
 struct Slot<T> {
@@ -149,7 +152,7 @@ impl View {
 
     /// What was missed since the last time, each row once.
     pub fn take_missing(&mut self) -> Wants {
-        if self.missing.is_empty() && self.reading == Reading::Lean {
+        if self.missing.is_empty() && self.reading != Reading::Whole {
             self.miss_what_is_shown_unchanged();
         }
         self.row_loads += u32::from(!self.missing.rows.is_empty());
@@ -189,7 +192,7 @@ impl View {
     fn may_be_blind(&self, key: &TotalKey, by: i64) -> bool {
         // Taking away from what is shown must not lead below zero, so somebody has to look.
         let shown = !matches!(key, TotalKey::Subject { .. });
-        self.reading == Reading::Lean && !(shown && (self.exact || by < 0))
+        self.reading != Reading::Whole && !(shown && (self.exact || by < 0))
     }
 
     /// Names every row that the rule is about to look at; stops if one is not loaded.
@@ -241,7 +244,7 @@ impl View {
     pub fn row_uncounted(&mut self, key: &Key) -> Result<Option<Row>, Stop> {
         match self.rows.get(key) {
             Some(slot) if slot.state == State::Loaded => {
-                if self.reading == Reading::Lean {
+                if self.reading != Reading::Whole {
                     self.looked_at.push(key.clone());
                 }
                 Ok(slot.now.clone())

@@ -201,7 +201,7 @@ impl Engine for Redis {
     }
 
     fn reading(&self) -> Reading {
-        Reading::Lean
+        Reading::Counted
     }
 
     /// On a Cluster the likes of one object go together, since they are in one slot.

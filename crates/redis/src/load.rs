@@ -154,7 +154,8 @@ impl Redis {
             let to = To::Row(number);
             if let Key::Edge(edge) = key {
                 let list = self.keys.list(Side::Object, edge.object.as_str(), edge.relation.as_str());
-                let words = [K(&list.shown), K(&list.hidden), K(&list.data), T(edge.subject.as_str())];
+                let (field, member) = (T(edge.relation.as_str()), T(edge.subject.as_str()));
+                let words = [K(&list.shown), K(&list.hidden), K(&list.data), K(&list.off), field, member];
                 questions.entry(self.keys.part(&list.shown)).or_default().ask(to, "e", &words);
                 continue;
             }

@@ -2,7 +2,7 @@
 --
 -- KEYS  open unusual rows…
 -- ARGV  slots|alone|usual asks…     Answers seconds, microseconds, whether something is open, and one value for each ask:
---                       an edge as h (if hidden), its score, the length of its list (or -)
+--                       an edge as h (if hidden), its score, the count (or - if it is not the length)
 --                       and its data, with spaces between.
 
 local call = redis.call
@@ -12,16 +12,18 @@ local found = {now[1], now[2], ARGV[1] == 'slots' and call('EXISTS', KEYS[1]) or
 local at, last, next = 2, #ARGV, 4
 while at <= last do
   local op, first = ARGV[at], KEYS[2 + tonumber(ARGV[at + 1])]
-  if op == 'e' then -- shown hidden data member
-    local member = ARGV[at + 4]
+  if op == 'e' then -- shown hidden data off field member
+    local member = ARGV[at + 6]
     local hidden, score = '', call('ZSCORE', first, member)
     if not score then hidden, score = 'h', call('ZSCORE', KEYS[2 + tonumber(ARGV[at + 2])], member) end
     if score then
-      found[next] = hidden .. score .. ' - ' .. (call('HGET', KEYS[2 + tonumber(ARGV[at + 3])], member) or '')
+      local count = call('HEXISTS', KEYS[2 + tonumber(ARGV[at + 4])], ARGV[at + 5]) == 1 and '-' or call('ZCARD', first)
+      local data = call('HGET', KEYS[2 + tonumber(ARGV[at + 3])], member) or ''
+      found[next] = hidden .. score .. ' ' .. count .. ' ' .. data
     else
       found[next] = false
     end
-    at = at + 5
+    at = at + 7
   elseif op == 'l' then -- several edges of a list: shown data number members
     local number, data = tonumber(ARGV[at + 3]), KEYS[2 + tonumber(ARGV[at + 2])]
     local scores

@@ -34,7 +34,7 @@ const SHAPE: &str = "it is written redis://user:password@host:6379/0, or redis+c
 
 impl Options {
     /// Reads `redis://…`, `rediss://…` (TLS), `redis+cluster://…` or `rediss+cluster://…`, with
-    /// `?prefix=tally&lanes=2&timeout_ms=2000&wait_replicas=0&wait_aof=0&may_vanish=0&sslrootcert=FILE`.
+    /// `?prefix=tally&lanes=6&timeout_ms=2000&wait_replicas=0&wait_aof=0&may_vanish=0&sslrootcert=FILE`.
     pub fn parse(url: &str) -> Result<Self, String> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (scheme, rest) = base.split_once("://").ok_or(SHAPE)?;
@@ -50,7 +50,7 @@ impl Options {
             nodes: Vec::new(),
             cluster,
             prefix: "tally".into(),
-            lanes: if cluster { 128 } else { 2 },
+            lanes: if cluster { 128 } else { 6 },
             timeout: Duration::from_secs(2),
             wait_replicas: 0,
             wait_aof: false,
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn urls_are_read() {
         let one = Options::parse("redis://localhost").unwrap();
-        assert!(!one.cluster && one.prefix == "tally" && one.lanes == 2 && !one.waits());
+        assert!(!one.cluster && one.prefix == "tally" && one.lanes == 6 && !one.waits());
         assert!(one.nodes[0].tcp_settings().nodelay());
         assert_eq!(one.nodes[0].addr().to_string(), "localhost:6379");
         let many =

@@ -110,11 +110,6 @@ impl Keys {
         format!("{}:w:{{{}}}", self.prefix, slots::tag(part))
     }
 
-    /// Something to write where nothing else is to be written.
-    pub(crate) fn fence(&self, slot: u16) -> String {
-        format!("{}:f:{{{}}}", self.prefix, slots::tag(slot))
-    }
-
     /// What became of a commit.
     pub(crate) fn record(&self, part: u16, transaction: &str) -> String {
         format!("{}:t:{{{}}}:{transaction}", self.prefix, slots::tag(part))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
@@ -10,6 +11,9 @@ use tally_engine::{Engine, News, StoreError};
 use tokio::sync::{Notify, watch};
 
 use crate::{AnyEngine, Hub};
+
+/// How soon counts that could not be read are read again.
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// Listens to other servers.
 pub(crate) struct Follower {
@@ -23,19 +27,22 @@ pub(crate) struct Follower {
 impl Follower {
     /// Listens until it is stopped.
     pub(crate) async fn run(self, mut stopped: watch::Receiver<bool>) {
+        // What changed elsewhere and could not be read yet.
+        let mut unread = BTreeSet::new();
         loop {
             let news = tokio::select! {
-                news = self.engine.news() => news,
+                news = self.engine.news() => Some(news),
+                () = tokio::time::sleep(READ_AGAIN_AFTER), if !unread.is_empty() => None,
                 _ = stopped.wait_for(|stopped| *stopped) => return,
             };
-            self.hear(news).await;
+            self.hear(news, &mut unread).await;
         }
     }
 
     /// Takes everything that has arrived, so that a count which changed ten times is read once.
-    async fn hear(&self, first: News) {
-        let mut objects = BTreeSet::new();
-        let mut next = Some(first);
+    async fn hear(&self, first: Option<News>, unread: &mut BTreeSet<ObjectId>) {
+        let mut objects = std::mem::take(unread);
+        let mut next = first;
         while let Some(news) = next {
             match news {
                 News::Counts(changed) => objects.extend(changed),
@@ -53,15 +60,15 @@ impl Follower {
                 () = std::future::ready(()) => None,
             };
         }
-        if let Err(error) = self.refresh(objects).await {
-            // The connection that failed tells of anything when it is back.
-            tracing::warn!(%error, "live counts could not be read");
+        if let Err(error) = self.refresh(&objects).await {
+            tracing::warn!(%error, "live counts could not be read; they are read again");
+            *unread = objects;
         }
     }
 
-    async fn refresh(&self, objects: BTreeSet<ObjectId>) -> Result<(), StoreError> {
+    async fn refresh(&self, objects: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
         let mut totals = Vec::new();
-        for (object, relation) in self.hub.watched(&objects) {
+        for (object, relation) in self.hub.watched(objects) {
             let kinds = self.catalog.relation(&relation).map(|found| found.one_of.clone()).unwrap_or_default();
             let kinds = kinds.into_iter().map(|kind| {
                 let (object, relation) = (object.clone(), relation.clone());

@@ -7,7 +7,6 @@ use crate::condition::Condition;
 use crate::error::Refusal;
 use crate::id::Name;
 use crate::meta::MetaShape;
-use crate::rows::{Home, Key, Side, TotalKey};
 
 /// Who may read the edges of a relation, apart from servers with an API key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -70,12 +69,6 @@ impl RelationDef {
             when: Conditions::default(),
         }
     }
-
-    /// The side whose home keeps the edge. A limit per subject is exact on every store because
-    /// the edges and their total then live together with the subject.
-    pub fn home(&self) -> Side {
-        if self.limit_per_subject.is_some() { Side::Subject } else { Side::Object }
-    }
 }
 
 /// Everything that is declared.
@@ -117,28 +110,6 @@ impl Catalog {
     /// Every declared relation, by name.
     pub fn relations(&self) -> impl Iterator<Item = &Arc<RelationDef>> {
         self.relations.values()
-    }
-
-    /// Where a row lives on a store that keeps homes together.
-    pub fn home(&self, key: &Key) -> Home {
-        match key {
-            Key::Edge(edge) => match self.relations.get(&edge.relation).map_or(Side::Object, |def| def.home()) {
-                Side::Object => Home::Object(edge.object.clone()),
-                Side::Subject => Home::Subject(edge.subject.clone()),
-            },
-            Key::Object(object) => Home::Object(object.clone()),
-            Key::Subject(subject) => Home::Subject(subject.clone()),
-            Key::Replay(replay) => Home::Replay(replay.clone()),
-            Key::Job(_) | Key::ApiKey(_) => Home::System,
-        }
-    }
-
-    /// Where a total lives.
-    pub fn total_home(&self, key: &TotalKey) -> Home {
-        match key {
-            TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => Home::Object(object.clone()),
-            TotalKey::Subject { subject, .. } => Home::Subject(subject.clone()),
-        }
     }
 }
 

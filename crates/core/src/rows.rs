@@ -287,19 +287,6 @@ impl EdgeKey {
     }
 }
 
-/// What a store with slots keeps together.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Home {
-    /// Everything of one object.
-    Object(ObjectId),
-    /// Everything of one subject.
-    Subject(SubjectId),
-    /// One remembered answer.
-    Replay(ReplayKey),
-    /// Keys and jobs.
-    System,
-}
-
 /// One row's change. `before` is what the decision saw, so that a store can take down what
 /// depends on it without reading again.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -14,10 +14,7 @@ use tally_engine::{Seen, StoreError};
 use crate::keys::{Keys, edges_entry};
 use crate::plan::{Explained, Plan, Usual};
 use crate::rows::has_data;
-use crate::words::Words;
-
-/// A script can take so many words from a list at once.
-const MEMBERS_MAX: usize = 1_000;
+use crate::words::{MEMBERS_MAX, Words};
 
 /// New edges of one list.
 #[derive(Default)]

@@ -131,7 +131,7 @@ impl Redis {
             let error = match self.link.run_safely(&self.scripts.commit, ask).await {
                 Ok(value) => match Outcome::read(value)? {
                     // One that comes later could find things as they were, and be done after all.
-                    Outcome::Moved | Outcome::Locked if lost => {
+                    Outcome::Moved | Outcome::Locked | Outcome::Unlisted if lost => {
                         let why = StoreError::Unavailable("Redis: it met another commit".into());
                         return Ok(match self.call_off(ask, record, why).await {
                             Fate::CalledOff(_) => Fate::Answered(Outcome::Cancelled),

@@ -16,10 +16,7 @@ use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{KeyTable, Word, push};
 use crate::plan::{Place, place};
 use crate::rows;
-use crate::words::{Ask, Words};
-
-/// A script can take so many words from a list at once.
-const MEMBERS_MAX: usize = 1_000;
+use crate::words::{Ask, MEMBERS_MAX, Words};
 
 /// Where an answer goes.
 #[derive(Clone, Copy)]

@@ -1,5 +1,8 @@
 //! What a script is asked, in one piece of memory rather than thousands.
 
+/// A script can pass so many words of a list on to one command.
+pub(crate) const MEMBERS_MAX: usize = 1_000;
+
 /// Words, one behind the other.
 #[derive(Clone, Default)]
 pub(crate) struct Words {

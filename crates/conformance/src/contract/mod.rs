@@ -50,6 +50,7 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             api_keys_are_listed_by_id,
             remembered_answers_are_listed_by_expiry,
             every_row_is_scanned_once,
+            an_edge_that_comes_back_is_scanned,
             rows_are_scanned_behind_one_that_has_gone;
         ids:
             ids_that_look_alike_are_not_the_same,

@@ -11,7 +11,7 @@ use tally_engine::{Engine, Range};
 use super::rows::samples;
 use crate::EngineFactory;
 use crate::driver::{Hand, apply, write};
-use crate::sample::{catalog, count_of, edge, edge_key, replay_key, subject};
+use crate::sample::{catalog, count_of, edge, edge_key, relate, replay_key, subject, unrelate};
 use crate::stand::Stand;
 
 /// The keys of a range, which must be the same at every page size, as far as the page goes.
@@ -127,6 +127,19 @@ pub(super) async fn every_row_is_scanned_once<F: EngineFactory>(stand: Stand<F>)
     }
     for (at, (key, _)) in order.iter().enumerate() {
         assert_eq!(rows(&*engine, Some(key.clone()), 7).await, order[at + 1..], "behind {key:?}");
+    }
+}
+
+/// A list that was empty for a while is found again, whoever comes back to it.
+pub(super) async fn an_edge_that_comes_back_is_scanned<F: EngineFactory>(stand: Stand<F>) {
+    let (engine, catalog) = (stand.open().await, catalog());
+    let mut hand = Hand::new(&*engine, &catalog);
+    for who in ["a", "b", "a"] {
+        hand.run(relate("like", "post:1", who)).await;
+        let found: Vec<Key> = rows(&*engine, None, 7).await.into_iter().map(|(key, _)| key).collect();
+        assert_eq!(found, [Key::Edge(edge_key("like", "post:1", who))]);
+        hand.run(unrelate("like", "post:1", who)).await;
+        assert_eq!(rows(&*engine, None, 7).await, []);
     }
 }
 

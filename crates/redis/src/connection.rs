@@ -164,17 +164,19 @@ impl Link {
         Ok(connection)
     }
 
-    /// Notes whether a connection to a Cluster answered, and gives up one that never does.
+    /// Notes whether a connection to a Cluster answered, and gives up one that is silent, or that knows no node any
+    /// more: it would never look for one again.
     fn note(&self, number: usize, error: Option<&RedisError>) {
         let place = &self.cluster[number % self.cluster.len()];
-        if !error.is_some_and(RedisError::is_timeout) {
+        let lost = error.is_some_and(|error| error.kind() == ErrorKind::ClusterConnectionNotFound);
+        if !lost && !error.is_some_and(RedisError::is_timeout) {
             place.silent.store(0, Ordering::Relaxed);
-        } else if place.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENT_MAX
+        } else if (place.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENT_MAX || lost)
             // Who holds it is connecting already.
             && let Ok(mut kept) = place.connection.try_lock()
             && kept.take().is_some()
         {
-            tracing::warn!("a connection to the Cluster is silent, and is made anew");
+            tracing::warn!(lost, "a connection to the Cluster is of no use any more, and is made anew");
         }
     }
 

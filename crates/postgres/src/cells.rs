@@ -99,6 +99,7 @@ pub(crate) fn table_of(key: &Key) -> Option<usize> {
         Key::Replay(_) => Some(2),
         Key::Job(_) => Some(3),
         Key::ApiKey(_) => Some(4),
+        _ => None,
     }
 }
 
@@ -220,12 +221,12 @@ fn int(value: u64) -> Result<Option<String>, StoreError> {
 /// The key's columns.
 pub(crate) fn key_cells(key: &Key) -> Cells {
     match key {
-        Key::Edge(_) => Vec::new(),
         Key::Object(object) => vec![Some(object.to_string())],
         Key::Subject(subject) => vec![Some(subject.to_string())],
         Key::Replay(replay) => vec![Some(replay.caller.clone()), Some(replay.key.clone())],
         Key::Job(id) => vec![Some(id.text())],
         Key::ApiKey(id) => vec![Some(id.clone())],
+        _ => Vec::new(),
     }
 }
 
@@ -233,7 +234,6 @@ pub(crate) fn key_cells(key: &Key) -> Cells {
 pub(crate) fn write(key: &Key, row: &Row) -> Result<Cells, StoreError> {
     let mut cells = key_cells(key);
     match row {
-        Row::Edge(_) => return Err(StoreError::Broken("an edge is not a row of these tables".into())),
         Row::Object(object) => {
             cells.extend([object.status.clone(), text(&*object.attributes)?]);
             cells.extend([time(object.created_at), time(object.updated_at)]);
@@ -251,6 +251,7 @@ pub(crate) fn write(key: &Key, row: &Row) -> Result<Cells, StoreError> {
             cells.extend([Some(key.hash.clone()), role, Some(key.name.clone()), time(key.created_at)]);
             cells.push(key.revoked_at.and_then(time));
         }
+        _ => return Err(StoreError::Broken("this is not a row of these tables".into())),
     }
     Ok(cells)
 }

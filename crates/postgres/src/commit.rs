@@ -132,7 +132,7 @@ impl Postgres {
         if !self.was_committed(lane).await? {
             return Err(CommitError::Conflict);
         }
-        let wants = Wants { rows: Vec::new(), totals: changes.adds.iter().map(|(key, _)| key.clone()).collect() };
+        let wants = Wants::totals(changes.adds.iter().map(|(key, _)| key.clone()).collect());
         let loaded = self.read(&wants).await?;
         Ok(Committed { mark: Mark::default(), totals: Some(loaded.totals) })
     }

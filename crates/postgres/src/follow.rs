@@ -94,7 +94,7 @@ impl Follower {
         }
         let objects = totals.iter().filter_map(|(key, _)| match key {
             TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => Some(object.clone()),
-            TotalKey::Subject { .. } => None,
+            _ => None,
         });
         self.ask(Ask::Changed(objects.collect()));
     }

@@ -209,7 +209,8 @@ fn answer<'a>(
             }
         }
     }
-    Ok((Loaded { rows, totals, now: Some(now.0), ..Loaded::default() }, uncounted))
+    let ranks = vec![0; wants.ranks.len()];
+    Ok((Loaded { rows, totals, ranks, now: Some(now.0), ..Loaded::default() }, uncounted))
 }
 
 /// The edges that are there, each with its place among those asked for.

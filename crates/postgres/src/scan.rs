@@ -29,6 +29,7 @@ impl Postgres {
                 let due = "t.expires_at < $2 ORDER BY t.expires_at, t.caller, t.key LIMIT $1";
                 self.rows_where(REPLAYS, due, &[&asked, &before]).await?
             }
+            Range::Limits { .. } | Range::Board { .. } => return Err(StoreError::Broken("not on PostgreSQL yet".into())),
             Range::Rows { after } => self.all(after.as_ref(), limit.saturating_add(1)).await?,
         };
         let more = items.len() > limit;

@@ -23,7 +23,7 @@ impl<'a> ObjectTotals<'a> {
         let (object, relation, kind) = match total {
             TotalKey::Object { object, relation } => (object, relation, ""),
             TotalKey::Kind { object, relation, kind } => (object, relation, kind.as_str()),
-            TotalKey::Subject { .. } => return,
+            _ => return,
         };
         self.objects.push(object.as_str());
         self.relations.push(relation.as_str());

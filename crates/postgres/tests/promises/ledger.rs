@@ -94,7 +94,7 @@ impl Hands {
             let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
             Key::Edge(EdgeKey { object, relation: name("like"), subject })
         };
-        let wants = Wants { rows: known.keys().map(key).collect(), totals: Vec::new() };
+        let wants = Wants::rows(known.keys().map(key).collect());
         let there = store.engine.load(&wants).await.unwrap().rows;
         for ((edge, told), there) in known.into_iter().zip(there) {
             if let Some(told) = told {

@@ -54,7 +54,7 @@ async fn each_kind_of_call(store: &Store, round: usize) {
         Key::Edge(EdgeKey { object, relation: name("like"), subject: SubjectId::new("reader").unwrap() })
     });
     let totals = posts.iter().map(|post| total(post.as_str())).collect();
-    store.engine.load(&Wants { rows: rows.collect(), totals }).await.unwrap();
+    store.engine.load(&Wants { rows: rows.collect(), totals, ..Wants::default() }).await.unwrap();
 
     let list = |side, id: &str, relation: Option<&str>, hidden| ListKey {
         side,

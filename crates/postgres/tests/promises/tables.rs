@@ -71,7 +71,7 @@ async fn a_time_in_the_table_is_the_stamp_to_the_microsecond() {
         let (subject, us): (&str, i64) = (row.get(0), row.get(1));
         let (object, subject) = (ObjectId::new("post:1").unwrap(), SubjectId::new(subject).unwrap());
         let key = Key::Edge(EdgeKey { object, relation: name("like"), subject });
-        let loaded = store.engine.load(&Wants { rows: vec![key], totals: Vec::new() }).await.unwrap();
+        let loaded = store.engine.load(&Wants::rows(vec![key])).await.unwrap();
         let Some(Row::Edge(edge)) = &loaded.rows[0] else { panic!("the edge is there") };
         assert_eq!(edge.created.0, us.unsigned_abs());
         odd += usize::from(us % 1_000 != 0);

@@ -93,7 +93,7 @@ impl<'a> Plan<'a> {
             let mut rest = by - explained.remove(total).unwrap_or(0);
             let group = match total {
                 TotalKey::Object { object, relation } => groups.get_mut(&(object, relation)),
-                TotalKey::Kind { .. } | TotalKey::Subject { .. } => None,
+                _ => None,
             };
             match group {
                 Some(group) => {

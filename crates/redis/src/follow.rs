@@ -102,7 +102,7 @@ impl Follower {
     pub(crate) fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
         let objects = totals.iter().filter_map(|(key, _)| match key {
             TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => Some(object.clone()),
-            TotalKey::Subject { .. } => None,
+            _ => None,
         });
         self.ask(Asked::Changed(objects.collect()));
     }

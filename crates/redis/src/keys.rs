@@ -10,16 +10,30 @@
 //! | `tally:s:{alice}:like`, `…:hidden` | sorted set | what alice likes, newest first |
 //! | `tally:s:{alice}` | JSON | her suspension |
 //! | `tally:o:{…}:.off`, `tally:s:{…}:.off` | hash | by how much a total differs from its list; never, but by a repair |
+//! | `tally:c:{post:42}`, `…:at` | hash | counters of it by name; when each was last added to |
+//! | `tally:u:{2026-01-31}:dau` | JSON | a unique count: a sketch in base64 |
+//! | `tally:l:{alice}:posting` | JSON | what is used of a limit |
+//! | `tally:d:{1f}` | sorted set | limits of a slot, by when they are to be looked at |
+//! | `tally:a:{daily}` | number | the next number on a sheet |
+//! | `tally:a:{daily}:days`, `…:present` | hash | the chunks of each day; how many were there |
+//! | `tally:a:{daily}:2026-01-31` | hash | the chunks of a day: bitmaps in base64 |
+//! | `tally:a:{daily}:who` | hash | each subject's number and days |
+//! | `tally:b:{weekly}` | JSON | the seasons of a board |
+//! | `tally:b:{weekly}:<season>` | sorted set | members in order, behind when they reached their scores; `all` without seasons |
+//! | `tally:b:{weekly}:<season>:scores`, `…:levels` | hash | each member's score and when; how many have a score |
+//! | `tally:b:{weekly}:<season>:dense…` | | the same for the different scores, where ranks are dense |
 //! | `tally:r:{r7}`, `…:due` | hash, sorted set | remembered answers, and when they may go |
 //! | `tally:sys:{sys}:…` | | API keys, jobs, names of relations, the newest stamp, leases |
 //! | `tally:i:{1f}` | sorted set | what there is in a slot, by name |
 //! | `tally:w:{1f}`, `tally:t:{1f}:…` | hash, text | commits over several slots that are under way |
 //!
-//! Scores are microseconds since 1970, negative, so that the newest comes first.
+//! Scores of edges are microseconds since 1970, negative, so that the newest comes first; those of boards are negative so
+//! that the highest does.
 
 use tally_core::hash::fingerprint;
-use tally_core::rows::{EdgeKey, Key, ReplayKey, Side, TotalKey};
+use tally_core::rows::{EdgeKey, Key, ReplayKey, Side};
 
+use crate::counting::counting_entry;
 use crate::slots::{self, slot_of};
 
 /// How many hashes hold remembered answers.
@@ -53,10 +67,14 @@ impl Keys {
 
     /// The key of what everybody sees of a list, in pieces.
     pub(crate) fn shown_pieces<'a>(&'a self, side: Side, id: &'a str, relation: &'a str) -> [&'a str; 7] {
-        // A tag that would be empty is none at all, so a brace that closes it at once is kept off.
-        let escape = if id.starts_with(['}', '%']) { "%" } else { "" };
+        let escape = escape(id);
         let letter = if side == Side::Object { ":o:{" } else { ":s:{" };
         [&self.prefix, letter, escape, id, "}", ":", relation]
+    }
+
+    /// A key with a tag, such as `tally:c:{post:42}`. Those of one id have one slot, whatever their letter.
+    pub(crate) fn tagged(&self, letter: &str, id: &str) -> String {
+        [&self.prefix, ":", letter, ":{", escape(id), id, "}"].concat()
     }
 
     /// The id whose home a key belongs to.
@@ -121,6 +139,11 @@ impl Keys {
     }
 }
 
+/// A tag that would be empty is none at all, so a brace that closes it at once is kept off.
+fn escape(id: &str) -> &'static str {
+    if id.is_empty() || id.starts_with(['}', '%']) { "%" } else { "" }
+}
+
 /// The hash that a remembered answer is in.
 pub(crate) fn replay_part(key: &ReplayKey) -> u64 {
     fingerprint(&[key.caller.as_bytes(), key.key.as_bytes()]) % REPLAY_PARTS
@@ -148,15 +171,7 @@ pub(crate) fn row_entry(key: &Key) -> Option<String> {
         Key::Subject(subject) => Some(format!("s{subject}")),
         Key::Edge(edge) => Some(edges_entry(edge)),
         Key::Replay(_) | Key::Job(_) | Key::ApiKey(_) => None,
-    }
-}
-
-/// The relation whose name a total needs, for whoever lists all relations later.
-pub(crate) fn relation_of(total: &TotalKey) -> &tally_core::Name {
-    match total {
-        TotalKey::Object { relation, .. } | TotalKey::Kind { relation, .. } | TotalKey::Subject { relation, .. } => {
-            relation
-        }
+        key => counting_entry(key),
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `keys.rs` | the key plan |
+//! | `keys.rs`, `counting.rs` | the key plan; where counting is kept |
 //! | `options.rs`, `connection.rs` | the URL, connections, what an error means |
 //! | `scripts/` | all that runs inside Redis; `scripts.rs` puts it together |
 //! | `load.rs` | every row asked for |
 //! | `plan.rs`, `bulk.rs`, `part.rs`, `commit.rs` | what a commit checks and changes; sending it |
 //! | `fence.rs` | waiting until what is shown is safe |
 //! | `transaction.rs`, `open.rs` | a commit over several slots; ending what another server left open |
-//! | `scan.rs`, `walk.rs`, `audit.rs` | pages, every row, the recount |
+//! | `scan.rs`, `boards.rs`, `walk.rs`, `audit.rs` | pages, every row, the recount |
 //! | `mend.rs` | putting right what the recount found |
 //! | `registry.rs` | which relations and slots there are |
 //! | `follow.rs` | what servers tell each other |
@@ -18,9 +18,11 @@
 
 mod answer;
 mod audit;
+mod boards;
 mod bulk;
 mod commit;
 mod connection;
+mod counting;
 mod facts;
 mod fence;
 mod follow;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
 use redis::Value;
-use tally_core::rows::{Key, Row, Side, TotalKey};
+use tally_core::rows::{Among, Key, Row, Side, Standing, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_core::{Name, ObjectId};
@@ -12,6 +12,7 @@ use tally_engine::{Loaded, StoreError};
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, text};
+use crate::counting::{Number, element, order_score};
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{KeyTable, Word, push};
 use crate::plan::{Place, place};
@@ -23,6 +24,7 @@ use crate::words::{Ask, MEMBERS_MAX, Words};
 enum To {
     Row(usize),
     Total(usize),
+    Rank(usize),
 }
 
 /// What is asked of one slot.
@@ -52,6 +54,7 @@ enum Found {
     /// An edge, and how many there are with it.
     Counted(Row, i64),
     Total(i64),
+    Rank(u64),
 }
 
 impl Redis {
@@ -117,10 +120,16 @@ impl Redis {
         for (number, total) in wants.totals.iter().enumerate() {
             self.ask_total(&mut question, To::Total(number), total, true);
         }
+        for (number, standing) in wants.ranks.iter().enumerate() {
+            ask_rank(&mut question, To::Rank(number), standing, &self.keys.board(&standing.board).order);
+        }
         question
     }
 
     fn ask_total(&self, question: &mut Question, to: To, total: &TotalKey, usual: bool) {
+        if let Some(Number { hash, field, .. }) = self.keys.number(total) {
+            return question.ask(to, "h", &[K(&hash), T(&field)]);
+        }
         match total {
             TotalKey::Object { object, relation } if usual => {
                 let shown = self.keys.shown(Side::Object, object.as_str(), relation.as_str());
@@ -142,6 +151,8 @@ impl Redis {
                 let kinds = self.keys.kinds(object.as_str(), relation.as_str());
                 question.ask(to, "h", &[K(&kinds), T(kind.as_str())]);
             }
+            // A number, see above.
+            TotalKey::Counter(_) | TotalKey::Present { .. } | TotalKey::Level { .. } => {}
         }
     }
 
@@ -169,9 +180,15 @@ impl Redis {
                     self.keys.home(Side::Object, object.as_str())
                 }
                 TotalKey::Subject { subject, .. } => self.keys.home(Side::Subject, subject.as_str()),
+                number => self.keys.number(number).map(|number| number.hash).unwrap_or_default(),
             };
             let question = questions.entry(self.keys.part(&home)).or_default();
             self.ask_total(question, To::Total(number), total, false);
+        }
+        for (number, standing) in wants.ranks.iter().enumerate() {
+            let order = self.keys.board(&standing.board).order;
+            let question = questions.entry(self.keys.part(&order)).or_default();
+            ask_rank(question, To::Rank(number), standing, &order);
         }
         questions
     }
@@ -212,7 +229,7 @@ impl Redis {
 /// Everything in its place.
 fn loaded(wants: &Wants, answers: impl IntoIterator<Item = Answer>) -> Loaded {
     let (rows, totals) = (vec![None; wants.rows.len()], vec![0; wants.totals.len()]);
-    let mut loaded = Loaded { rows, totals, ..Loaded::default() };
+    let mut loaded = Loaded { rows, totals, ranks: vec![0; wants.ranks.len()], ..Loaded::default() };
     for answer in answers {
         // Nodes have clocks of their own; the one that is ahead counts.
         loaded.now = loaded.now.max(Some(answer.now));
@@ -227,6 +244,7 @@ fn loaded(wants: &Wants, answers: impl IntoIterator<Item = Answer>) -> Loaded {
                     loaded.rows[place] = Some(row);
                 }
                 (To::Total(place), Found::Total(total)) => loaded.totals[place] = total,
+                (To::Rank(place), Found::Rank(before)) => loaded.ranks[place] = before,
                 _ => {}
             }
         }
@@ -236,7 +254,11 @@ fn loaded(wants: &Wants, answers: impl IntoIterator<Item = Answer>) -> Loaded {
 
 fn read(to: To, values: &mut impl Iterator<Item = Value>, wants: &Wants) -> Result<Found, StoreError> {
     match to {
-        To::Total(number) => total(values, matches!(wants.totals[number], TotalKey::Kind { .. })).map(Found::Total),
+        To::Total(number) => {
+            let is_length = matches!(wants.totals[number], TotalKey::Object { .. } | TotalKey::Subject { .. });
+            total(values, is_length).map(Found::Total)
+        }
+        To::Rank(_) => Ok(Found::Rank(number(values.next())? as u64)),
         To::Row(number) => {
             let Some(found) = text(values.next().unwrap_or(Value::Nil))? else { return Ok(Found::Row(None)) };
             let key = &wants.rows[number];
@@ -255,8 +277,17 @@ fn read(to: To, values: &mut impl Iterator<Item = Value>, wants: &Wants) -> Resu
     }
 }
 
-fn total(values: &mut impl Iterator<Item = Value>, kind: bool) -> Result<i64, StoreError> {
-    if kind {
+fn ask_rank(question: &mut Question, to: To, standing: &Standing, order: &str) {
+    let (among, element) = match &standing.among {
+        Among::First => ("f", String::new()),
+        Among::Last => ("l", String::new()),
+        Among::At { reached, member } => ("a", element(*reached, member)),
+    };
+    question.ask(to, "r", &[K(order), T(among), T(&order_score(standing.score)), T(&element)]);
+}
+
+fn total(values: &mut impl Iterator<Item = Value>, is_length: bool) -> Result<i64, StoreError> {
+    if !is_length {
         let found = text(values.next().unwrap_or(Value::Nil))?;
         return found.map_or(Ok(0), |text| text.parse().map_err(|_| rows::unreadable(&text)));
     }

@@ -16,7 +16,7 @@ impl Redis {
     /// Makes the subject's side of an edge what the object's side is.
     pub(crate) async fn mend_edge(&self, key: &EdgeKey) -> Result<bool, StoreError> {
         for _ in 0..TRIES {
-            let wants = Wants { rows: vec![Key::Edge(key.clone())], totals: Vec::new() };
+            let wants = Wants::rows(vec![Key::Edge(key.clone())]);
             let edge = match self.read(&wants).await?.rows.pop().flatten() {
                 Some(Row::Edge(edge)) => Some(edge),
                 _ => None,

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::Name;
-use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey};
+use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, LimitKey, Row, ScoreKey, Side, TotalKey};
+use tally_core::rules::limit;
 use tally_engine::{Seen, StoreError};
 
-use crate::keys::{self, Keys, edges_entry, relation_of, replay_field, replay_part, row_entry};
+use crate::counting::{Number, element, limit_member, order_score, score_in};
+use crate::keys::{self, Keys, edges_entry, replay_field, replay_part, row_entry};
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{Part, Word};
 use crate::rows::{data, row_text, score};
@@ -152,6 +154,9 @@ impl<'a> Plan<'a> {
 
     pub(crate) fn check_total(&mut self, total: &TotalKey, value: i64) {
         let value_text = value.to_string();
+        if let Some(Number { hash, field, .. }) = self.keys.number(total) {
+            return self.part(&hash).check("T", false, &[K(&hash), T(&field), T(&value_text)]);
+        }
         match total {
             TotalKey::Object { object, relation } => {
                 let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
@@ -171,6 +176,8 @@ impl<'a> Plan<'a> {
                     self.part(&kinds).check("h", false, &[K(&kinds), T(kind.as_str()), T(&value_text)]);
                 }
             }
+            // A number, see above.
+            TotalKey::Counter(_) | TotalKey::Present { .. } | TotalKey::Level { .. } => {}
         }
     }
 
@@ -192,6 +199,20 @@ impl<'a> Plan<'a> {
                 match text {
                     Some(text) => self.part(&home).change("S", &[K(&home), T(&text), K(&index), T(&entry)]),
                     None => self.part(&home).change("s", &[K(&home), K(&index), T(&entry)]),
+                }
+                if let Key::Limit(key) = key {
+                    self.change_due(&home, key, change);
+                }
+            }
+            (Place::Field(hash, field), text) if row_entry(key).is_some() => {
+                let (index, entry) = (self.index_of(&hash), row_entry(key).unwrap_or_default());
+                let part = self.part(&hash);
+                match text {
+                    Some(text) => part.change("F", &[K(&hash), T(&field), T(&text), K(&index), T(&entry)]),
+                    None => part.change("f", &[K(&hash), T(&field), K(&index), T(&entry)]),
+                }
+                if let Key::Score(key) = key {
+                    self.change_order(key, change);
                 }
             }
             (Place::Field(hash, field), Some(text)) => {
@@ -230,6 +251,31 @@ impl<'a> Plan<'a> {
                 Some((self.keys.system("jobs:open"), open.then(|| "0".into())))
             }
             _ => None,
+        }
+    }
+
+    /// When a limit is to be looked at.
+    fn change_due(&mut self, home: &str, key: &LimitKey, change: &Change) {
+        let (due, member) = (self.keys.limits_due(self.keys.part(home)), limit_member(key));
+        let look_at = |row: &Option<Row>| row.as_ref().and_then(limit::look_at);
+        let (was, will) = (look_at(&change.before), look_at(&change.after));
+        match will {
+            Some(at) if was != will => self.part(home).change("z", &[K(&due), T(&member), T(&at.0.to_string())]),
+            None => self.part(home).change("x", &[K(&due), T(&member)]),
+            Some(_) => {}
+        }
+    }
+
+    /// A member's place in the order of its board.
+    fn change_order(&mut self, key: &ScoreKey, change: &Change) {
+        let order = self.keys.board(&key.board).order;
+        let part = self.part(&order);
+        if let Some(was) = score_in(change.before.as_ref()) {
+            part.change("x", &[K(&order), T(&element(was.reached, &key.member))]);
+        }
+        if let Some(will) = score_in(change.after.as_ref()) {
+            let element = element(will.reached, &key.member);
+            part.change("z", &[K(&order), T(&element), T(&order_score(will.score))]);
         }
     }
 
@@ -305,23 +351,36 @@ impl<'a> Plan<'a> {
         if by == 0 {
             return;
         }
-        let (hash, field) = match total {
+        if let Some(Number { hash, field, entry }) = self.keys.number(total) {
+            let index = entry.is_some().then(|| self.index_of(&hash));
+            let (by, entry) = (by.to_string(), entry.unwrap_or_default());
+            let index = index.as_deref().map_or(NoKey, K);
+            return self.part(&hash).change("N", &[K(&hash), T(&field), T(&by), index, T(&entry)]);
+        }
+        let (hash, field, relation) = match total {
             TotalKey::Object { object, relation } => {
-                (self.keys.list(Side::Object, object.as_str(), relation.as_str()).off, relation)
+                (self.keys.list(Side::Object, object.as_str(), relation.as_str()).off, relation, relation)
             }
             TotalKey::Subject { subject, relation } => {
-                (self.keys.list(Side::Subject, subject.as_str(), relation.as_str()).off, relation)
+                (self.keys.list(Side::Subject, subject.as_str(), relation.as_str()).off, relation, relation)
             }
-            TotalKey::Kind { object, relation, kind } => (self.keys.kinds(object.as_str(), relation.as_str()), kind),
+            TotalKey::Kind { object, relation, kind } => {
+                (self.keys.kinds(object.as_str(), relation.as_str()), kind, relation)
+            }
+            // A number, see above.
+            TotalKey::Counter(_) | TotalKey::Present { .. } | TotalKey::Level { .. } => return,
         };
         if !matches!(total, TotalKey::Kind { .. }) {
             self.usual = Usual::Ended;
         }
-        self.relations.insert(relation_of(total).clone());
+        self.relations.insert(relation.clone());
         self.part(&hash).change("I", &[K(&hash), T(field.as_str()), T(&by.to_string())]);
     }
 
     pub(crate) fn tell(&mut self, place: usize, total: &TotalKey) {
+        if let Some(Number { hash, field, .. }) = self.keys.number(total) {
+            return self.part(&hash).tell(place, "k", &[K(&hash), T(&field)]);
+        }
         match total {
             TotalKey::Object { object, relation } => {
                 let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
@@ -334,6 +393,8 @@ impl<'a> Plan<'a> {
             }
             // Shown to nobody; a limit loads it.
             TotalKey::Subject { .. } => {}
+            // A number, see above.
+            TotalKey::Counter(_) | TotalKey::Present { .. } | TotalKey::Level { .. } => {}
         }
     }
 }
@@ -347,6 +408,9 @@ pub(crate) enum Place {
 }
 
 pub(crate) fn place(keys: &Keys, key: &Key) -> Place {
+    if let Some(place) = keys.counting_place(key) {
+        return place;
+    }
     match key {
         Key::Object(object) => Place::Key(keys.home(Side::Object, object.as_str())),
         Key::Subject(subject) => Place::Key(keys.home(Side::Subject, subject.as_str())),
@@ -355,5 +419,7 @@ pub(crate) fn place(keys: &Keys, key: &Key) -> Place {
         Key::ApiKey(id) => Place::Field(keys.system("keys"), id.clone()),
         // An edge is several things; whoever asks has dealt with it.
         Key::Edge(edge) => Place::Key(keys.home(Side::Object, edge.object.as_str())),
+        // Counting, see above.
+        _ => Place::Key(String::new()),
     }
 }

@@ -8,6 +8,8 @@ use tally_core::rows::{Edge, Key, Row};
 use tally_core::time::Stamp;
 use tally_engine::StoreError;
 
+use crate::counting;
+
 /// Scores are floating-point numbers, and exact up to this.
 const EXACT_MAX: u64 = 1 << 53;
 
@@ -69,6 +71,16 @@ pub(crate) fn row_text(row: &Row) -> Result<String, StoreError> {
         Row::Replay(row) => text(row),
         Row::Job(row) => text(row),
         Row::ApiKey(row) => text(row),
+        Row::Counter(value) => Ok(value.to_string()),
+        Row::Touched(row) => text(row),
+        Row::Unique(row) => text(row),
+        Row::Limit(row) => text(row),
+        Row::Sheet(row) => text(row),
+        Row::Day(row) => text(row),
+        Row::Chunk(row) => text(row),
+        Row::Attendee(row) => text(row),
+        Row::Board(row) => text(row),
+        Row::Score(row) => Ok(counting::score_text(*row)),
         Row::Edge(_) => Err(StoreError::Broken("an edge is not one text".into())),
     }
 }
@@ -81,6 +93,16 @@ pub(crate) fn row(key: &Key, text: &str) -> Result<Row, StoreError> {
         Key::Replay(_) => Row::Replay(read(text)?),
         Key::Job(_) => Row::Job(read(text)?),
         Key::ApiKey(_) => Row::ApiKey(read(text)?),
+        Key::Counter(_) => Row::Counter(read(text)?),
+        Key::Touched(_) => Row::Touched(read(text)?),
+        Key::Unique(_) => Row::Unique(read(text)?),
+        Key::Limit(_) => Row::Limit(read(text)?),
+        Key::Sheet(_) => Row::Sheet(read(text)?),
+        Key::Day(..) => Row::Day(read(text)?),
+        Key::Chunk(_) => Row::Chunk(read(text)?),
+        Key::Attendee(..) => Row::Attendee(read(text)?),
+        Key::Board(_) => Row::Board(read(text)?),
+        Key::Score(_) => Row::Score(counting::score_of(text)?),
         Key::Edge(_) => return Err(unreadable(text)),
     })
 }

@@ -27,6 +27,8 @@ impl Redis {
             Range::OpenJobs => self.open_jobs(limit + 1).await?,
             Range::ApiKeys => self.api_keys().await?,
             Range::Replays { before } => self.replays(*before, limit + 1).await?,
+            Range::Limits { before } => self.limits(*before, limit + 1).await?,
+            Range::Board { board, from } => self.board(board, from, limit + 1).await?,
             Range::Rows { after } => self.all_rows(after.as_ref(), limit + 1).await?,
         };
         let more = items.len() > limit;
@@ -132,7 +134,7 @@ impl Redis {
     /// What is attached to an edge is kept with its object. An entry whose edge has moved since is left out.
     async fn whole(&self, entries: Vec<(EdgeKey, Edge)>) -> Result<Vec<(Key, Row)>, StoreError> {
         let wanted = entries.iter().map(|(key, _)| Key::Edge(key.clone())).collect();
-        let loaded = self.read(&Wants { rows: wanted, totals: Vec::new() }).await?;
+        let loaded = self.read(&Wants::rows(wanted)).await?;
         let same = |entry: &Edge, row: &Row| matches!(row, Row::Edge(edge) if edge.hidden == entry.hidden && rows::score(edge.created) == rows::score(entry.created));
         let rows = entries.into_iter().zip(loaded.rows);
         Ok(rows
@@ -204,7 +206,7 @@ impl Redis {
 
     /// These rows, as far as they are there.
     pub(crate) async fn rows_of(&self, keys: Vec<Key>) -> Result<Vec<(Key, Row)>, StoreError> {
-        let wants = Wants { rows: keys, totals: Vec::new() };
+        let wants = Wants::rows(keys);
         let loaded = self.read(&wants).await?;
         Ok(wants.rows.into_iter().zip(loaded.rows).filter_map(|(key, row)| Some((key, row?))).collect())
     }

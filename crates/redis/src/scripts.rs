@@ -4,12 +4,14 @@ use crate::connection::Script;
 
 const APPLY: &str = include_str!("scripts/apply.lua");
 const BULK: &str = include_str!("scripts/bulk.lua");
+const RANK: &str = include_str!("scripts/rank.lua");
 /// For what ends a commit: it takes no memory that is not taken already, and must not be held up.
 const ALWAYS: &str = "#!lua flags=allow-oom\n";
 
 /// Each script once, with its hash.
 pub(crate) struct Scripts {
     pub(crate) load: Script,
+    pub(crate) board: Script,
     pub(crate) list: Script,
     pub(crate) commit: Script,
     pub(crate) finish: Script,
@@ -25,7 +27,8 @@ impl Default for Scripts {
         let writes = |source: &str| Script::new(source.to_owned(), true);
         let reads = |source: &str| Script::new(source.to_owned(), false);
         Self {
-            load: reads(include_str!("scripts/load.lua")),
+            load: reads(&[RANK, include_str!("scripts/load.lua")].concat()),
+            board: reads(&[RANK, include_str!("scripts/board.lua")].concat()),
             list: reads(include_str!("scripts/list.lua")),
             commit: writes(&[APPLY, BULK, include_str!("scripts/commit.lua")].concat()),
             finish: writes(&[ALWAYS, APPLY, include_str!("scripts/finish.lua")].concat()),

@@ -12,6 +12,7 @@ use tally_engine::StoreError;
 
 use crate::Redis;
 use crate::answer::texts;
+use crate::counting::{Listed, listed};
 use crate::keys::{REPLAY_PARTS, replay_field, replay_key, replay_part, row_entry};
 use crate::plan::{Place, place};
 use crate::rows::unreadable;
@@ -134,7 +135,7 @@ impl Redis {
                 found.extend(self.rows_of(vec![Key::Subject(subject)]).await?);
                 Ok(())
             }
-            _ => {
+            b'e' => {
                 let last = match after {
                     Some(Key::Edge(key)) if is_last => Some(key.subject.as_str()),
                     _ => None,
@@ -142,6 +143,21 @@ impl Redis {
                 let (object, relation) = rest.split_once('\0').ok_or_else(|| unreadable(entry))?;
                 self.edges_behind(object, relation, last, count, found).await
             }
+            _ => match listed(&self.keys, entry)? {
+                Listed::Row(_) if is_last => Ok(()),
+                Listed::Row(key) => {
+                    found.extend(self.rows_of(vec![key]).await?);
+                    Ok(())
+                }
+                Listed::Hash(hash, key_of) => {
+                    let last = after.filter(|_| is_last).and_then(|key| match place(&self.keys, key) {
+                        Place::Field(_, field) => Some(field),
+                        Place::Key(_) => None,
+                    });
+                    let fields = self.members(&[&hash], "HKEYS", last.is_some()).await?;
+                    self.behind(&fields, last.as_deref(), key_of, count, found).await
+                }
+            },
         }
     }
 
@@ -153,18 +169,30 @@ impl Redis {
         count: usize,
         found: &mut Vec<(Key, Row)>,
     ) -> Result<(), StoreError> {
-        let members = self.members(object, relation, last.is_some()).await?;
+        let list = self.keys.list(Side::Object, object, relation);
+        let members = self.members(&[&list.shown, &list.hidden], "ZRANGE", last.is_some()).await?;
         let object = ObjectId::new(object).map_err(|_| unreadable(object))?;
         let relation = Name::new(relation).map_err(|_| unreadable(relation))?;
+        let key_of = |member: &str| {
+            let subject = SubjectId::new(member).ok()?;
+            Some(Key::Edge(EdgeKey { object: object.clone(), relation: relation.clone(), subject }))
+        };
+        self.behind(&members, last, key_of, count, found).await
+    }
+
+    /// The rows of members behind the last one, until there are enough.
+    async fn behind(
+        &self,
+        members: &[String],
+        last: Option<&str>,
+        key_of: impl Fn(&str) -> Option<Key>,
+        count: usize,
+        found: &mut Vec<(Key, Row)>,
+    ) -> Result<(), StoreError> {
         let first = members.partition_point(|member| last.is_some_and(|last| member.as_str() <= last));
         for members in members[first..].chunks(count) {
-            let keys: Result<Vec<Key>, StoreError> = members
-                .iter()
-                .map(|member| {
-                    let subject = SubjectId::new(member).map_err(|_| unreadable(member))?;
-                    Ok(Key::Edge(EdgeKey { object: object.clone(), relation: relation.clone(), subject }))
-                })
-                .collect();
+            let keys: Result<Vec<Key>, StoreError> =
+                members.iter().map(|member| key_of(member).ok_or_else(|| unreadable(member))).collect();
             found.extend(self.rows_of(keys?).await?);
             if found.len() >= count {
                 break;
@@ -173,21 +201,23 @@ impl Redis {
         Ok(())
     }
 
-    /// Everybody in a list of edges, in the order of their names.
-    async fn members(&self, object: &str, relation: &str, goes_on: bool) -> Result<Arc<Vec<String>>, StoreError> {
-        let list = self.keys.list(Side::Object, object, relation);
+    /// Everybody in a list of edges or in a hash, in the order of their names.
+    async fn members(&self, keys: &[&str], how: &str, goes_on: bool) -> Result<Arc<Vec<String>>, StoreError> {
         if goes_on
             && let Ok(remembered) = self.remembered.0.lock()
             && let Some((key, since, members)) = &*remembered
-            && *key == list.shown
+            && *key == keys[0]
             && since.elapsed() < REMEMBERED_FOR
         {
             return Ok(members.clone());
         }
         let mut members = Vec::new();
-        for key in [&list.shown, &list.hidden] {
+        for key in keys {
             let mut command = Cmd::new();
-            command.arg("ZRANGE").arg(key).arg(0).arg(-1);
+            command.arg(how).arg(key);
+            if how == "ZRANGE" {
+                command.arg(0).arg(-1);
+            }
             members.extend(texts(self.link.send(&command).await?)?);
         }
         members.sort();
@@ -196,7 +226,7 @@ impl Redis {
         if members.len() >= REMEMBERED_FROM
             && let Ok(mut remembered) = self.remembered.0.lock()
         {
-            *remembered = Some((list.shown, Instant::now(), members.clone()));
+            *remembered = Some((keys[0].to_owned(), Instant::now(), members.clone()));
         }
         Ok(members)
     }

@@ -84,6 +84,14 @@ while at < changes do
       shared[#shared + 1], shared[#shared + 2] = '#' .. list, '#' .. twin
     end
     at = at + 7
+  elseif op == 'T' then -- a number that was decided on: hash field value
+    if (call('HGET', key(2), ARGV[at + 3]) or '0') ~= ARGV[at + 4] then return {'moved'} end
+    if mode ~= 'alone' then
+      local name = key(2) .. '/' .. ARGV[at + 3]
+      if held('i', name) then return {'locked'} end
+      shared[#shared + 1] = '#' .. name
+    end
+    at = at + 5
   else
     error('no such check: ' .. tostring(op))
   end
@@ -95,6 +103,34 @@ local function try(command, place)
   if not tried[place] then
     call(command, KEYS[base + tonumber(place)])
     tried[place] = true
+  end
+end
+
+-- A number in two pieces, each of which a floating-point number can tell exactly.
+local function pieces(number)
+  local sign, digits = string.match(number, '^(-?)(%d+)$')
+  if not digits then error('not a number: ' .. number) end
+  local high, low = tonumber(string.sub(digits, 1, -10)) or 0, tonumber(string.sub(digits, -9))
+  if sign == '-' then return -high, -low end
+  return high, low
+end
+
+-- A number that is added to: what stands in the way. Nothing is added that would not fit; and where adding comes later, what is
+-- near the ends has the number for itself until then.
+local function refused(hash, field, by)
+  local high, low = pieces(call('HGET', hash, field) or '0')
+  local high_by, low_by = pieces(by)
+  local after, rest = high + high_by + math.floor((low + low_by) / 1e9), (low + low_by) % 1e9
+  if after > 9223372036 or (after == 9223372036 and rest > 854775807) then return {'moved'} end
+  if after < -9223372037 or (after == -9223372037 and rest < 145224192) then return {'moved'} end
+  if mode ~= 'alone' then
+    local name = hash .. '/' .. field
+    if held('s', '#' .. name) then return {'locked'} end
+    if math.abs(high) > 4e9 or math.abs(high_by) > 2000 then
+      if held('i', name) then return {'locked'} end
+      shared[#shared + 1] = '#' .. name
+    end
+    intended[#intended + 1] = name
   end
 end
 
@@ -115,12 +151,18 @@ while place < tells do
     try('ZCARD', ARGV[place + (op == 'S' and 3 or 2)])
   else
     try('HLEN', ARGV[place + 1])
+    if op == 'F' or op == 'f' then try('ZCARD', ARGV[place + (op == 'F' and 4 or 3)]) end
+    if op == 'N' then
+      if ARGV[place + 4] ~= '0' then try('ZCARD', ARGV[place + 4]) end
+      local why = refused(KEYS[base + tonumber(ARGV[place + 1])], ARGV[place + 2], ARGV[place + 3])
+      if why then return why end
+    end
     if op == 'I' then
       local number = call('HGET', KEYS[base + tonumber(ARGV[place + 1])], ARGV[place + 2])
       if number and not tonumber(number) then error('not a number: ' .. number) end
     end
   end
-  place = place + (({z = 4, Z = 6, x = 3, X = 6, S = 5, s = 4, H = 4, h = 3, I = 4})[op])
+  place = place + (({z = 4, Z = 6, x = 3, X = 6, S = 5, s = 4, H = 4, h = 3, F = 6, f = 5, I = 4, N = 6})[op])
 end
 place = tells
 while place < groups do

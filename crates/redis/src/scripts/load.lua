@@ -61,6 +61,9 @@ while at <= last do
   elseif op == 'h' then -- key field
     found[next] = call('HGET', first, ARGV[at + 2])
     at = at + 3
+  elseif op == 'r' then -- how many stand before a place: order among score element
+    found[next] = before(first, ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])
+    at = at + 5
   else -- 't': a total as its length and what is added to it: shown hidden off field
     found[next] = call('ZCARD', first)
     if ARGV[at + 2] ~= '0' then found[next] = found[next] + call('ZCARD', KEYS[2 + tonumber(ARGV[at + 2])]) end

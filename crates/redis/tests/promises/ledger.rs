@@ -128,7 +128,7 @@ pub(crate) async fn wrong(store: &Store, known: Known) -> Vec<(Edge, Instant)> {
         let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
         Key::Edge(EdgeKey { object, relation: name("like"), subject })
     };
-    let wants = Wants { rows: known.keys().map(key).collect(), totals: Vec::new() };
+    let wants = Wants::rows(known.keys().map(key).collect());
     let there = until("it can be read", async || store.engine.load(&wants).await.ok()).await.rows;
     let both = known.into_iter().zip(there);
     both.filter(|((_, (told, _)), there)| told.is_some_and(|told| there.is_some() != told))

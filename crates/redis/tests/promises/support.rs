@@ -109,7 +109,7 @@ impl<E: Engine> Store<E> {
 
     /// A count, as a load sees it.
     pub(crate) async fn count(&self, to: &str) -> Result<i64, StoreError> {
-        let wants = Wants { rows: Vec::new(), totals: vec![total(to)] };
+        let wants = Wants::totals(vec![total(to)]);
         Ok(self.engine.load(&wants).await?.totals[0])
     }
 

@@ -68,7 +68,7 @@ async fn a_count_is_its_edges_at_any_moment() {
         let (object, subject) = (ObjectId::new("post:1").unwrap(), SubjectId::new(&format!("fan-{fan}")).unwrap());
         Key::Edge(EdgeKey { object, relation: name("like"), subject })
     };
-    let wants = Wants { rows: (0..FANS).map(edge).collect(), totals: vec![total("post:1")] };
+    let wants = Wants { rows: (0..FANS).map(edge).collect(), totals: vec![total("post:1")], ..Wants::default() };
     let mut seen = std::collections::BTreeSet::new();
     let mut looks = 0;
     until("counts were seen to change", async || {

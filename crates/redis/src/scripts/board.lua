@@ -1,0 +1,25 @@
+-- One page of a board.
+--
+-- KEYS  open order
+-- ARGV  slots rank first last                    those with these places
+-- ARGV  slots behind|ahead count score element   those right behind a place and downwards; right ahead and upwards
+--       Answers whether something is open, then element and score of each.
+
+local found = {ARGV[1] == '1' and redis.call('EXISTS', KEYS[1]) or 0}
+local way, first, last = ARGV[2], ARGV[3], ARGV[4]
+if way ~= 'rank' then
+  local count, place, is_there = tonumber(ARGV[3]), before(KEYS[2], 'a', ARGV[4], ARGV[5])
+  if way == 'behind' then
+    first = is_there and place + 1 or place
+    last = first + count - 1
+  else
+    first, last = math.max(place - count, 0), place - 1
+  end
+  if last < 0 then return found end
+end
+local page = redis.call('ZRANGE', KEYS[2], first, last, 'WITHSCORES')
+for place = 1, #page, 2 do
+  local from = way == 'ahead' and #page - place or place
+  found[#found + 1], found[#found + 2] = page[from], page[from + 1]
+end
+return found

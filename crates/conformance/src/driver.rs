@@ -56,8 +56,8 @@ impl Draft {
 async fn fill<E: Engine>(engine: &E, view: &mut View, wants: Wants) -> Mark {
     let loaded = engine.load(&wants).await.expect("a load works");
     assert_eq!(
-        (loaded.rows.len(), loaded.totals.len()),
-        (wants.rows.len(), wants.totals.len()),
+        (loaded.rows.len(), loaded.totals.len(), loaded.ranks.len()),
+        (wants.rows.len(), wants.totals.len(), wants.ranks.len()),
         "a load answers everything that was asked"
     );
     for (key, row) in wants.rows.into_iter().zip(loaded.rows) {
@@ -65,6 +65,9 @@ async fn fill<E: Engine>(engine: &E, view: &mut View, wants: Wants) -> Mark {
     }
     for (key, total) in wants.totals.into_iter().zip(loaded.totals) {
         view.fill_total(key, total);
+    }
+    for (standing, before) in wants.ranks.into_iter().zip(loaded.ranks) {
+        view.fill_rank(standing, before);
     }
     loaded.mark
 }
@@ -119,7 +122,7 @@ pub(crate) async fn write<E: Engine>(
 ) {
     let rows: Vec<(Key, Option<Row>)> = rows.into_iter().collect();
     let mut view = View::default();
-    let wants = Wants { rows: rows.iter().map(|(key, _)| key.clone()).collect(), totals: Vec::new() };
+    let wants = Wants::rows(rows.iter().map(|(key, _)| key.clone()).collect());
     let mark = fill(engine, &mut view, wants).await;
     for (key, row) in rows {
         view.set(key, row).expect("the row was loaded");

@@ -123,7 +123,7 @@ async fn assert_counts<F: EngineFactory>(stand: &Stand<F>, engine: &Arc<F::Engin
 /// How many edges an ended job changed.
 pub(crate) async fn finished<E: Engine>(engine: &Arc<E>, job: &str) -> u64 {
     let id = JobId::parse(job).expect("an id that was answered can be read");
-    let wants = Wants { rows: vec![Key::Job(id)], totals: Vec::new() };
+    let wants = Wants::rows(vec![Key::Job(id)]);
     match engine.load(&wants).await.expect("a load works").rows.remove(0) {
         Some(Row::Job(job)) if job.finished_at.is_some() => job.edges,
         other => panic!("{other:?} is not a job that has ended"),

@@ -97,13 +97,13 @@ impl Universe {
     pub(crate) async fn dump<E: Engine>(&self, engine: &E) -> Dump {
         let mut dump = Dump::default();
         for keys in self.rows().chunks(LOAD_ROWS) {
-            let wants = Wants { rows: keys.to_vec(), totals: Vec::new() };
+            let wants = Wants::rows(keys.to_vec());
             let loaded = engine.load(&wants).await.expect("a load works");
             let found = wants.rows.into_iter().zip(loaded.rows);
             dump.rows.extend(found.filter_map(|(key, row)| Some((key, row?))));
         }
         for keys in self.totals().chunks(LOAD_ROWS) {
-            let wants = Wants { rows: Vec::new(), totals: keys.to_vec() };
+            let wants = Wants::totals(keys.to_vec());
             let loaded = engine.load(&wants).await.expect("a load works");
             dump.totals.extend(wants.totals.into_iter().zip(loaded.totals).filter(|(_, value)| *value != 0));
         }

@@ -3,7 +3,8 @@
 
 use crate::error::Refusal;
 use crate::hash::fingerprint;
-use crate::rows::ListKey;
+use crate::id::SubjectId;
+use crate::rows::{BoardKey, ListKey, Score};
 use crate::time::Stamp;
 
 /// The last row of a page: its stamp, and the id that breaks ties.
@@ -43,6 +44,44 @@ impl Cursor {
     }
 }
 
+/// The last member of a page of a board.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BoardCursor {
+    /// The member.
+    pub member: SubjectId,
+    /// Its score then.
+    pub score: Score,
+}
+
+impl BoardCursor {
+    /// Writes the cursor down for a client, bound to its board.
+    pub fn encode(&self, board: &BoardKey) -> String {
+        let (score, reached) = (self.score.score.to_be_bytes(), self.score.reached.0.to_be_bytes());
+        let place = [&score[..], &reached[..], self.member.as_str().as_bytes()].concat();
+        let bytes = [&board_check(board, &place)[..], &place].concat();
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Reads back a cursor of this very board.
+    pub fn decode(text: &str, board: &BoardKey) -> Result<Self, Refusal> {
+        let bytes = unhex(text).ok_or(Refusal::BadCursor)?;
+        let (claimed, place) = bytes.split_at_checked(CHECK_BYTES).ok_or(Refusal::BadCursor)?;
+        if claimed != board_check(board, place) {
+            return Err(Refusal::BadCursor);
+        }
+        let (score, rest) = place.split_first_chunk().ok_or(Refusal::BadCursor)?;
+        let (reached, member) = rest.split_first_chunk().ok_or(Refusal::BadCursor)?;
+        let member = std::str::from_utf8(member).map_err(|_| Refusal::BadCursor)?;
+        let member = SubjectId::new(member).map_err(|_| Refusal::BadCursor)?;
+        let score = Score { score: i64::from_be_bytes(*score), reached: Stamp(u64::from_be_bytes(*reached)) };
+        Ok(Self { member, score })
+    }
+}
+
+fn board_check(board: &BoardKey, place: &[u8]) -> [u8; CHECK_BYTES] {
+    fingerprint(&[b"board", board.board.as_str().as_bytes(), &board.season.0.to_be_bytes(), place]).to_be_bytes()
+}
+
 fn check(list: &ListKey, stamp: &[u8], other: &[u8]) -> [u8; CHECK_BYTES] {
     let relation = list.relation.as_ref().map_or("", |name| name.as_str());
     fingerprint(&[&[list.side as u8], relation.as_bytes(), list.id.as_bytes(), stamp, other]).to_be_bytes()
@@ -76,6 +115,20 @@ mod tests {
         for other in [list(Side::Object, "post:2"), list(Side::Subject, "post:1")] {
             assert_eq!(Cursor::decode(&text, &other), Err(Refusal::BadCursor));
         }
+    }
+
+    #[test]
+    fn a_boards_cursor_belongs_to_one_season_of_it() {
+        use crate::time::Timestamp;
+        let board = |season| BoardKey { board: Name::new("weekly").unwrap(), season: Timestamp(season), levels: false };
+        let score = Score { score: -3, reached: Stamp(9) };
+        let cursor = BoardCursor { member: SubjectId::new("ann").unwrap(), score };
+        let text = cursor.encode(&board(7));
+        assert_eq!(BoardCursor::decode(&text, &board(7)), Ok(cursor));
+        for broken in ["", "00", &text[2..], &text[..text.len() - 2]] {
+            assert_eq!(BoardCursor::decode(broken, &board(7)), Err(Refusal::BadCursor), "{broken}");
+        }
+        assert_eq!(BoardCursor::decode(&text, &board(8)), Err(Refusal::BadCursor));
     }
 
     #[test]

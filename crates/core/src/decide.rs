@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::command::{Auth, Call, Command, Decided, Reply};
 use crate::error::Refusal;
-use crate::rules::{batch, job, key, object, once, relation, subject};
+use crate::rules::{attendance, batch, board, counter, job, key, limit, object, once, relation, subject, unique};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
 
@@ -80,6 +80,13 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
             let edge = relation::edge_key(relation, object, subject);
             relation::toggle(&edge, kind.as_ref(), meta.as_ref(), context, view)
         }
+        Command::Count { counter, key, by } => counter::count(counter, key, *by, context, view),
+        Command::Observe { unique, key, members } => unique::observe(unique, key, members, context, view),
+        Command::Attend { sheet, day, subject, present } => {
+            attendance::attend(sheet, *day, subject, *present, context, view)
+        }
+        Command::Score { board, member, change } => board::score(board, member, *change, context, view),
+        Command::Take { limit, key, cost } => limit::take(limit, key, *cost, context, view),
         Command::Batch { atomic, commands } => batch::decide(*atomic, commands, context, view),
         Command::PutObject { object, status, attributes } => {
             object::put(object, status.as_deref(), attributes, context, view)
@@ -93,5 +100,6 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
         Command::PutApiKey { id, key } => key::put(id, key, view),
         Command::RevokeApiKey { id } => key::revoke(id, context, view),
         Command::Expire { replays } => once::expire(replays, context, view),
+        Command::ExpireLimits { limits } => limit::expire(limits, context, view),
     }
 }

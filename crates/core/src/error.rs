@@ -24,6 +24,16 @@ pub enum Refusal {
         /// A declared name that is spelled nearly the same.
         near: Option<Name>,
     },
+    /// Something else that is not declared.
+    #[error("there is no {} `{name}`{}", .what.word(), .what.hint(.near))]
+    NotDeclared {
+        /// What it would be.
+        what: Declared,
+        /// What was asked for.
+        name: Name,
+        /// A declared name that is spelled nearly the same.
+        near: Option<Name>,
+    },
     /// The relation wants a registered object, and this one is not.
     #[error("the object `{0}` is not registered")]
     ObjectNotFound(ObjectId),
@@ -47,6 +57,9 @@ pub enum Refusal {
         /// Its limit.
         limit: u32,
     },
+    /// A limit is used up for now.
+    #[error("`{}` allows {} in {} ms; try again in {} ms", .0.limit, .0.amount, .0.window_ms, .0.retry_after_ms)]
+    RateLimited(Box<Exhausted>),
     /// The state is not one in which this can be done.
     #[error("{0}")]
     Conflict(String),
@@ -72,6 +85,75 @@ pub enum Refusal {
     Broken(String),
 }
 
+/// What can be declared besides relations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Declared {
+    /// A counter.
+    Counter,
+    /// A unique count.
+    Unique,
+    /// An attendance sheet.
+    Attendance,
+    /// A board.
+    Board,
+    /// A limit.
+    Limit,
+}
+
+impl Declared {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Unique => "unique count",
+            Self::Attendance => "attendance sheet",
+            Self::Board => "board",
+            Self::Limit => "limit",
+        }
+    }
+
+    fn hint(self, near: &Option<Name>) -> String {
+        let table = match self {
+            Self::Counter => "counters",
+            Self::Unique => "uniques",
+            Self::Attendance => "attendance",
+            Self::Board => "boards",
+            Self::Limit => "limits",
+        };
+        near.as_ref().map_or_else(
+            || format!("; declare it in the configuration as [{table}.NAME]"),
+            |name| format!("; did you mean `{name}`?"),
+        )
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Self::Counter => "counter_not_found",
+            Self::Unique => "unique_not_found",
+            Self::Attendance => "attendance_not_found",
+            Self::Board => "board_not_found",
+            Self::Limit => "limit_not_found",
+        }
+    }
+}
+
+/// A limit that has no room for a call, and when it will.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Exhausted {
+    /// The limit.
+    pub limit: String,
+    /// How much it allows.
+    pub amount: u64,
+    /// In how many milliseconds.
+    pub window_ms: u64,
+    /// How much is left.
+    pub remaining: u64,
+    /// In how many milliseconds all of it is there again.
+    pub reset_ms: u64,
+    /// In how many milliseconds this call would pass.
+    pub retry_after_ms: u64,
+}
+
 fn hint(near: &Option<Name>) -> String {
     near.as_ref().map_or_else(
         || "; declare it in the configuration as [relations.NAME]".into(),
@@ -92,7 +174,9 @@ impl Refusal {
             Self::BadCursor => "bad_cursor",
             Self::NotFound(_) => "not_found",
             Self::RelationNotFound { .. } => "relation_not_found",
+            Self::NotDeclared { what, .. } => what.code(),
             Self::ObjectNotFound(_) => "object_not_found",
+            Self::RateLimited(_) => "rate_limited",
             Self::Forbidden(_) | Self::Suspended(_) => "forbidden",
             Self::ConditionFailed(_) => "condition_failed",
             Self::Immutable => "immutable",

@@ -63,6 +63,11 @@ checked_text!(
     SubjectId,
     check_subject
 );
+checked_text!(
+    /// What is counted or limited: any text, such as an object, a day or an address.
+    KeyId,
+    check_key
+);
 
 impl ObjectId {
     /// The part before the colon.
@@ -123,6 +128,10 @@ fn check_id(text: &str, what: &str) -> Result<(), Refusal> {
 
 fn check_subject(text: &str) -> Result<(), Refusal> {
     check_id(text, "a subject")
+}
+
+fn check_key(text: &str) -> Result<(), Refusal> {
+    check_id(text, "a key")
 }
 
 fn check_object(text: &str) -> Result<(), Refusal> {

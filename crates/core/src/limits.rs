@@ -30,5 +30,23 @@ pub const SWEEP_EDGES_MAX: usize = 500;
 pub const KINDS_MAX: usize = 32;
 /// Characters in a condition.
 pub const CONDITION_CHARS_MAX: usize = 2_000;
+/// Members in one addition to a unique count.
+pub const UNIQUE_MEMBERS_MAX: usize = 1_000;
+/// Keys in one union.
+pub const UNION_KEYS_MAX: usize = 400;
+/// Days in one question about attendance.
+pub const ATTENDANCE_DAYS_MAX: usize = 400;
+/// Scores are between plus and minus this, which every store and every client can hold exactly.
+pub const SCORE_MAX: i64 = 1 << 53;
+/// Neighbours on either side of a member.
+pub const AROUND_MAX: u32 = 50;
+/// Seasons that a board lists; older ones can still be read by when they began.
+pub const SEASONS_MAX: usize = 1_000;
+/// The amount of a limit.
+pub const LIMIT_AMOUNT_MAX: u64 = 1_000_000_000;
+/// The amount of a limit that remembers every use.
+pub const LIMIT_LOG_MAX: u64 = 1_000;
+/// The time of a limit, in microseconds: 400 days.
+pub const LIMIT_WINDOW_US_MAX: u64 = 400 * 86_400_000_000;
 /// Bytes in an API key's name and in an object's status.
 pub const LABEL_BYTES_MAX: usize = 128;

@@ -43,7 +43,7 @@ impl fmt::Display for Timestamp {
 
 /// Year, month and day of a day since 1970, in the Gregorian calendar. Years are counted from
 /// March, so that the leap day is the last of its year.
-fn civil(days: u64) -> (u64, u64, u64) {
+pub(crate) fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

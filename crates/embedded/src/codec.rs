@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tally_core::Name;
-use tally_core::rows::{Edge, EdgeKey, Key, Row, Side};
-use tally_core::time::Stamp;
+use tally_core::rows::{Attendee, Bits, Edge, EdgeKey, Key, Row, Score, Side, Sketch};
+use tally_core::time::{Stamp, Timestamp};
 use tally_core::{ObjectId, SubjectId};
 use tally_engine::StoreError;
 
@@ -27,6 +27,18 @@ pub(crate) fn write_row(row: &Row) -> Result<Vec<u8>, StoreError> {
         Row::Replay(replay) => serde_json::to_vec(replay),
         Row::Job(job) => serde_json::to_vec(job),
         Row::ApiKey(key) => serde_json::to_vec(key),
+        Row::Counter(value) => return Ok(write_total(*value)),
+        Row::Touched(at) => return Ok(at.0.to_be_bytes().to_vec()),
+        Row::Unique(sketch) => return Ok(sketch.to_bytes()),
+        Row::Limit(used) => serde_json::to_vec(used),
+        Row::Sheet(next) => return Ok(next.to_be_bytes().to_vec()),
+        Row::Day(chunks) => serde_json::to_vec(chunks),
+        Row::Chunk(bits) => return Ok(bits.to_bytes()),
+        Row::Attendee(attendee) => {
+            return Ok([&attendee.number.to_be_bytes()[..], &attendee.days.to_bytes()].concat());
+        }
+        Row::Board(seasons) => serde_json::to_vec(seasons),
+        Row::Score(score) => return Ok([score.score.to_be_bytes(), score.reached.0.to_be_bytes()].concat()),
     };
     json.map_err(|error| StoreError::Broken(format!("a row cannot be written: {error}")))
 }
@@ -41,7 +53,31 @@ pub(crate) fn read_row(key: &Key, bytes: &[u8]) -> Result<Row, StoreError> {
         Key::Replay(_) => Row::Replay(serde_json::from_slice(bytes).map_err(bad)?),
         Key::Job(_) => Row::Job(serde_json::from_slice(bytes).map_err(bad)?),
         Key::ApiKey(_) => Row::ApiKey(serde_json::from_slice(bytes).map_err(bad)?),
+        Key::Counter(_) => Row::Counter(read_total(bytes)?),
+        Key::Touched(_) => Row::Touched(Timestamp(read_number(bytes)?)),
+        Key::Unique(_) => Row::Unique(Sketch::from_bytes(bytes).ok_or_else(|| unreadable("a sketch"))?),
+        Key::Limit(_) => Row::Limit(serde_json::from_slice(bytes).map_err(bad)?),
+        Key::Sheet(_) => Row::Sheet(read_number(bytes)?),
+        Key::Day(..) => Row::Day(serde_json::from_slice(bytes).map_err(bad)?),
+        Key::Chunk(_) => Row::Chunk(Bits::from_bytes(bytes).ok_or_else(|| unreadable("a bitmap"))?),
+        Key::Attendee(..) => {
+            let (number, days) = bytes.split_at_checked(8).ok_or_else(|| unreadable("a subject's days"))?;
+            let days = Bits::from_bytes(days).ok_or_else(|| unreadable("a bitmap"))?;
+            Row::Attendee(Attendee { number: read_number(number)?, days })
+        }
+        Key::Board(_) => Row::Board(serde_json::from_slice(bytes).map_err(bad)?),
+        Key::Score(_) => Row::Score(read_score(bytes)?),
     })
+}
+
+fn read_number(bytes: &[u8]) -> Result<u64, StoreError> {
+    bytes.try_into().map(u64::from_be_bytes).map_err(|_| unreadable("a number"))
+}
+
+/// Reads a score.
+pub(crate) fn read_score(bytes: &[u8]) -> Result<Score, StoreError> {
+    let (score, reached) = bytes.split_at_checked(8).ok_or_else(|| unreadable("a score"))?;
+    Ok(Score { score: read_number(score)?.cast_signed(), reached: Stamp(read_number(reached)?) })
 }
 
 /// An edge: its stamp, then what its list entries carry too.

@@ -4,6 +4,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use tally_core::rows::{Change, Changes, Edge, EdgeKey, Job, Key, Replay, ReplayKey, Row, Side};
 use tally_core::rows::{JobId, TotalKey};
+use tally_core::rules::limit;
 use tally_core::view::Wants;
 use tally_engine::{CommitError, Committed, Loaded, Mark, Seen, StoreError};
 
@@ -17,13 +18,14 @@ impl Embedded {
         let before = self.store.position();
         let keys: Vec<Vec<u8>> = wants.rows.iter().map(keys::row).chain(wants.totals.iter().map(keys::total)).collect();
         let mut values = self.store.get_many(&keys).map_err(unavailable)?.into_iter();
+        let ranks = self.boards.before(&self.store, &wants.ranks)?;
         let mark = mark_of(before, self.store.position());
         let mut rows = Vec::with_capacity(wants.rows.len());
         for (key, value) in wants.rows.iter().zip(values.by_ref()) {
             rows.push(value.map(|bytes| codec::read_row(key, &bytes)).transpose()?);
         }
         let totals = values.map(|value| value.map_or(Ok(0), |bytes| codec::read_total(&bytes)));
-        Ok(Loaded { rows, totals: totals.collect::<Result<_, _>>()?, mark, ..Loaded::default() })
+        Ok(Loaded { rows, totals: totals.collect::<Result<_, _>>()?, ranks, mark, ..Loaded::default() })
     }
 
     /// Checks what was decided on, then applies everything as one batch.
@@ -42,13 +44,14 @@ impl Embedded {
             // Nothing was written since the load, so the view's own sum is what the total becomes.
             let after = match seen.view.final_total(key).filter(|_| untouched) {
                 Some(after) => after,
-                None => self.read_total(key)? + by,
+                None => self.read_total(key)?.checked_add(*by).ok_or(CommitError::Conflict)?,
             };
             write_total(&mut batch, key, after);
             totals.push(after);
         }
         batch.put(&keys::stamp(), &changes.stamp.0.to_be_bytes());
         let position = self.store.apply(&batch).map_err(|error| CommitError::Store(unavailable(error)))?;
+        self.boards.note(position, changes);
         Ok(Committed { mark: mark_at(position), totals: (!untouched).then_some(totals) })
     }
 
@@ -114,7 +117,24 @@ fn write_row(batch: &mut Batch, key: &Key, change: &Change) -> Result<(), StoreE
         Key::Edge(key) => write_lists(batch, key, before.and_then(as_edge), after.and_then(as_edge)),
         Key::Job(id) => write_open_job(batch, *id, after),
         Key::Replay(key) => write_expiry(batch, key, before.and_then(as_replay), after.and_then(as_replay)),
-        Key::Object(_) | Key::Subject(_) | Key::ApiKey(_) => {}
+        Key::Limit(key) => {
+            if let Some(before) = before.and_then(limit::look_at) {
+                batch.delete(&keys::limit_by_time(before, key));
+            }
+            if let Some(after) = after.and_then(limit::look_at) {
+                batch.put(&keys::limit_by_time(after, key), b"");
+            }
+        }
+        Key::Score(key) => {
+            if let Some(Row::Score(before)) = before {
+                batch.delete(&keys::board_entry(key, *before));
+            }
+            if let Some(Row::Score(after)) = after {
+                batch.put(&keys::board_entry(key, *after), b"");
+            }
+        }
+        // Of all others there is nothing but the row.
+        _ => {}
     }
     Ok(())
 }

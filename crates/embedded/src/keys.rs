@@ -12,11 +12,26 @@
 //! | `k` open jobs | id | |
 //! | `r` remembered answers | caller 0 key | JSON |
 //! | `x` the same by expiry | time, caller 0 key | |
+//! | `n` counter | name 0 key | number |
+//! | `l` when a counter was last added to | name 0 key | time |
+//! | `q` unique count | name 0 key | sketch |
+//! | `m` limit, `y` the same by when to look at it | name 0 key | JSON |
+//! | `h` sheet, `g` day, `i` chunk of a day | sheet (0 day (chunk)) | number, JSON, bitmap |
+//! | `f` a subject on a sheet | sheet 0 subject | number, bitmap of days |
+//! | `B` the seasons of a board | board | JSON |
+//! | `w` score | board 0 season, member | score, stamp |
+//! | `v` the same in the order of the board | board 0 season, highest-first score, stamp, member | |
+//! | `P` how many were there | sheet 0 day | number |
 //! | `z` the newest stamp | | stamp |
 
-use tally_core::rows::{Edge, EdgeKey, JobId, Key, ListKey, ReplayKey, Side, TotalKey};
+use std::ops::Bound;
+
+use tally_core::rows::{
+    BoardKey, ChunkKey, CountKey, Edge, EdgeKey, JobId, Key, LimitKey, ListKey, ReplayKey, Score, ScoreKey, Side,
+    TotalKey,
+};
 use tally_core::time::{Stamp, Timestamp};
-use tally_core::{Name, ObjectId, SubjectId};
+use tally_core::{Day, KeyId, Name, ObjectId, SubjectId};
 use tally_engine::{Place, StoreError};
 
 /// The table of edges.
@@ -25,6 +40,19 @@ pub(crate) const EDGES: u8 = b'e';
 pub(crate) const OBJECT_TOTALS: u8 = b'c';
 pub(crate) const SUBJECT_TOTALS: u8 = b'd';
 pub(crate) const API_KEYS: u8 = b'a';
+pub(crate) const BOARD_ORDER: u8 = b'v';
+pub(crate) const LIMITS_BY_TIME: u8 = b'y';
+const ATTENDEES: u8 = b'f';
+const BOARDS: u8 = b'B';
+const CHUNKS: u8 = b'i';
+const COUNTERS: u8 = b'n';
+const DAYS: u8 = b'g';
+const LIMITS: u8 = b'm';
+const PRESENT_TOTALS: u8 = b'P';
+const SCORES: u8 = b'w';
+const SHEETS: u8 = b'h';
+const TOUCHED: u8 = b'l';
+const UNIQUES: u8 = b'q';
 const OBJECTS: u8 = b'b';
 const JOBS: u8 = b'j';
 const REPLAYS: u8 = b'r';
@@ -33,7 +61,10 @@ pub(crate) const OPEN_JOBS: u8 = b'k';
 pub(crate) const REPLAYS_BY_EXPIRY: u8 = b'x';
 
 /// The tables that hold rows rather than what follows from them, in order.
-pub(crate) const ROWS: [u8; 6] = [API_KEYS, OBJECTS, EDGES, JOBS, REPLAYS, SUBJECTS];
+pub(crate) const ROWS: [u8; 16] = [
+    BOARDS, API_KEYS, OBJECTS, EDGES, ATTENDEES, DAYS, SHEETS, CHUNKS, JOBS, TOUCHED, LIMITS, COUNTERS, UNIQUES,
+    REPLAYS, SUBJECTS, SCORES,
+];
 
 /// Builds a key: parts with a zero byte between them.
 fn join(table: u8, parts: &[&str]) -> Vec<u8> {
@@ -57,7 +88,104 @@ pub(crate) fn row(key: &Key) -> Vec<u8> {
         Key::Replay(replay) => join(REPLAYS, &[&replay.caller, &replay.key]),
         Key::Job(job) => number(JOBS, job.0),
         Key::ApiKey(id) => join(API_KEYS, &[id]),
+        Key::Counter(key) => count(COUNTERS, key),
+        Key::Touched(key) => count(TOUCHED, key),
+        Key::Unique(key) => count(UNIQUES, key),
+        Key::Limit(key) => join(LIMITS, &[&key.name, &key.key]),
+        Key::Sheet(sheet) => join(SHEETS, &[sheet.as_str()]),
+        Key::Day(sheet, day) => with_bytes(join(DAYS, &[sheet.as_str(), ""]), &[&day.0.to_be_bytes()]),
+        Key::Chunk(key) => {
+            let start = join(CHUNKS, &[key.sheet.as_str(), ""]);
+            with_bytes(start, &[&key.day.0.to_be_bytes(), &key.chunk.to_be_bytes()])
+        }
+        Key::Attendee(sheet, subject) => join(ATTENDEES, &[sheet.as_str(), subject.as_str()]),
+        Key::Board(board) => join(BOARDS, &[board.as_str()]),
+        Key::Score(key) => with_bytes(board(SCORES, &key.board), &[key.member.as_str().as_bytes()]),
     }
+}
+
+fn count(table: u8, key: &CountKey) -> Vec<u8> {
+    join(table, &[key.name.as_str(), key.key.as_str()])
+}
+
+fn with_bytes(mut key: Vec<u8>, parts: &[&[u8]]) -> Vec<u8> {
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// The start of a board's keys in a table.
+fn board(table: u8, key: &BoardKey) -> Vec<u8> {
+    with_bytes(join(table, &[key.board.as_str(), ""]), &[&[u8::from(key.levels)], &key.season.0.to_be_bytes()])
+}
+
+/// A score as a number of which the higher scores have the lower ones.
+pub(crate) fn descending(score: i64) -> u64 {
+    !(score.cast_unsigned() ^ (1 << 63))
+}
+
+/// Where a board's order begins: all of its keys start with this.
+pub(crate) fn board_prefix(key: &BoardKey) -> Vec<u8> {
+    board(BOARD_ORDER, key)
+}
+
+/// A place in a board's order: a score as [`descending`] gives it, and a stamp.
+pub(crate) fn board_place(key: &BoardKey, place: u128) -> Vec<u8> {
+    with_bytes(board_prefix(key), &[&place.to_be_bytes()])
+}
+
+/// Where a member stands in a board's order.
+pub(crate) fn board_entry(key: &ScoreKey, score: Score) -> Vec<u8> {
+    let (place, reached) = (descending(score.score).to_be_bytes(), score.reached.0.to_be_bytes());
+    with_bytes(board_prefix(&key.board), &[&place, &reached, key.member.as_str().as_bytes()])
+}
+
+/// Takes an entry of a board's order apart: the board's part, and the place.
+pub(crate) fn split_place(key: &[u8]) -> Option<(&[u8], u128)> {
+    let board = key.iter().position(|byte| *byte == 0)? + 1 + 9;
+    let place = key.get(board..board + 16)?;
+    Some((&key[..board], u128::from_be_bytes(place.try_into().ok()?)))
+}
+
+/// The board of a key's first part.
+pub(crate) fn read_board(key: &[u8]) -> Option<BoardKey> {
+    let ([board], rest) = split::<1>(key)?;
+    let (levels, season) = rest.split_first()?;
+    let season = Timestamp(u64::from_be_bytes(season.get(..8)?.try_into().ok()?));
+    Some(BoardKey { board: Name::new(board).ok()?, season, levels: *levels == 1 })
+}
+
+/// Reads an entry of a board's order.
+pub(crate) fn read_board_entry(key: &[u8]) -> Option<(ScoreKey, Score)> {
+    let (prefix, place) = split_place(key)?;
+    let member = SubjectId::new(std::str::from_utf8(key.get(prefix.len() + 16..)?).ok()?).ok()?;
+    let score = ((!((place >> 64) as u64)) ^ (1 << 63)).cast_signed();
+    Some((ScoreKey { board: read_board(prefix)?, member }, Score { score, reached: Stamp(place as u64) }))
+}
+
+/// A whole table, as a range.
+pub(crate) fn table(table: u8) -> (Bound<&'static [u8]>, Bound<&'static [u8]>) {
+    /// Every byte, one after another.
+    static BYTES: [u8; 256] = {
+        let mut bytes = [0; 256];
+        let mut at = 0;
+        while at < 256 {
+            bytes[at] = at as u8;
+            at += 1;
+        }
+        bytes
+    };
+    let at = usize::from(table);
+    (Bound::Included(&BYTES[at..=at]), Bound::Excluded(&BYTES[at + 1..at + 2]))
+}
+
+/// A limit in the order of when to look at it.
+pub(crate) fn limit_by_time(look_at: Timestamp, key: &LimitKey) -> Vec<u8> {
+    with_bytes(number(LIMITS_BY_TIME, look_at.0), &[key.name.as_bytes(), &[0], key.key.as_bytes()])
+}
+
+/// Every key of limits to look at before a time starts below this.
+pub(crate) fn limit_bound(before: Timestamp) -> Vec<u8> {
+    number(LIMITS_BY_TIME, before.0)
 }
 
 /// A total's key.
@@ -68,6 +196,10 @@ pub(crate) fn total(key: &TotalKey) -> Vec<u8> {
             join(OBJECT_TOTALS, &[object.as_str(), relation.as_str(), kind.as_str()])
         }
         TotalKey::Subject { subject, relation } => join(SUBJECT_TOTALS, &[subject.as_str(), relation.as_str()]),
+        TotalKey::Counter(key) => count(COUNTERS, key),
+        TotalKey::Present { sheet, day } => {
+            with_bytes(join(PRESENT_TOTALS, &[sheet.as_str(), ""]), &[&day.0.to_be_bytes()])
+        }
     }
 }
 
@@ -183,8 +315,42 @@ pub(crate) fn read_row(key: &[u8]) -> Option<Key> {
         }
         JOBS => Key::Job(JobId(u64::from_be_bytes(key.get(1..)?.try_into().ok()?))),
         API_KEYS => Key::ApiKey(id()?.into()),
+        COUNTERS => Key::Counter(read_count(id()?)?),
+        TOUCHED => Key::Touched(read_count(id()?)?),
+        UNIQUES => Key::Unique(read_count(id()?)?),
+        LIMITS => {
+            let (name, key) = id()?.split_once('\0')?;
+            Key::Limit(LimitKey { name: name.into(), key: key.into() })
+        }
+        SHEETS => Key::Sheet(Name::new(id()?).ok()?),
+        DAYS => {
+            let ([sheet], day) = split::<1>(key)?;
+            Key::Day(Name::new(sheet).ok()?, Day(u32::from_be_bytes(day.try_into().ok()?)))
+        }
+        CHUNKS => {
+            let ([sheet], rest) = split::<1>(key)?;
+            let (day, chunk) = rest.split_at_checked(4)?;
+            let day = Day(u32::from_be_bytes(day.try_into().ok()?));
+            let chunk = u64::from_be_bytes(chunk.try_into().ok()?);
+            Key::Chunk(ChunkKey { sheet: Name::new(sheet).ok()?, day, chunk })
+        }
+        ATTENDEES => {
+            let (sheet, subject) = id()?.split_once('\0')?;
+            Key::Attendee(Name::new(sheet).ok()?, SubjectId::new(subject).ok()?)
+        }
+        BOARDS => Key::Board(Name::new(id()?).ok()?),
+        SCORES => {
+            let at = key.iter().position(|byte| *byte == 0)? + 1 + 9;
+            let member = SubjectId::new(std::str::from_utf8(key.get(at..)?).ok()?).ok()?;
+            Key::Score(ScoreKey { board: read_board(key.get(..at)?)?, member })
+        }
         _ => return None,
     })
+}
+
+fn read_count(id: &str) -> Option<CountKey> {
+    let (name, key) = id.split_once('\0')?;
+    Some(CountKey { name: Name::new(name).ok()?, key: KeyId::new(key).ok()? })
 }
 
 /// What to say of a key that is none of ours.

@@ -4,6 +4,7 @@
 //! here knows what a like is.
 
 mod audit;
+mod boards;
 mod codec;
 mod commit;
 mod keys;
@@ -18,12 +19,14 @@ use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
 
+use boards::Boards;
 pub use store::{BackupReport, CheckReport, Options, Stats, Sync};
 use store::{Batch, Store};
 
 /// The embedded engine.
 pub struct Embedded {
     store: Store,
+    boards: Boards,
     /// Held while a commit compares what was decided on with what is there. Its batch is reused.
     committing: Mutex<Batch>,
 }
@@ -31,7 +34,11 @@ pub struct Embedded {
 impl Embedded {
     /// Opens the folder, and creates it where there is none.
     pub fn open(folder: &Path, options: Options) -> Result<Self, store::StoreError> {
-        Ok(Self { store: Store::open(folder, options)?, committing: Mutex::default() })
+        let (store, boards) = (Store::open(folder, options)?, Boards::default());
+        if let Err(error) = boards.read(&store) {
+            tracing::warn!(%error, "the boards cannot be read now; the first question about one tries again");
+        }
+        Ok(Self { store, boards, committing: Mutex::default() })
     }
 
     /// The bytes underneath: backup, checks, figures.
@@ -72,6 +79,13 @@ impl Engine for Embedded {
     }
 
     async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
+        if let Range::Board { board, from } = range {
+            let before = self.store.position();
+            let mut items = self.boards.page(&self.store, board, from, limit.saturating_add(1))?;
+            let more = items.len() > limit;
+            items.truncate(limit);
+            return Ok(Page { items, more, mark: commit::mark_of(before, self.store.position()) });
+        }
         scan::scan(&self.store, range, limit)
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use tally_core::rows::{JobId, Key, ListKey, ReplayKey, Row};
+use tally_core::rows::{JobId, Key, LimitKey, ListKey, ReplayKey, Row};
 use tally_engine::{Page, Place, Range, StoreError};
 
 use crate::commit::mark_of;
@@ -28,6 +28,13 @@ pub(crate) fn scan(store: &Store, range: &Range, limit: usize) -> Result<Page, S
             let due = keys_between(store, &low, &high, limit + 1)?;
             rows(store, due.iter().filter_map(|key| replay_key(key)).map(Key::Replay))?
         }
+        Range::Limits { before } => {
+            let (low, high) = ([keys::LIMITS_BY_TIME], keys::limit_bound(*before));
+            let due = keys_between(store, &low, &high, limit + 1)?;
+            rows(store, due.iter().filter_map(|key| limit_key(key)).map(Key::Limit))?
+        }
+        // The orders of boards are beside the store.
+        Range::Board { .. } => Page::default(),
         Range::Rows { after } => every_row(store, after.as_ref(), limit.saturating_add(1))?,
     };
     page.more = page.items.len() > limit;
@@ -93,6 +100,12 @@ fn rows(store: &Store, wanted: impl Iterator<Item = Key>) -> Result<Page, StoreE
         }
     }
     Ok(Page { items, more: false, mark: mark_of(before, store.position()) })
+}
+
+fn limit_key(key: &[u8]) -> Option<LimitKey> {
+    let text = std::str::from_utf8(key.get(9..)?).ok()?;
+    let (name, key) = text.split_once('\0')?;
+    Some(LimitKey { name: name.into(), key: key.into() })
 }
 
 fn replay_key(key: &[u8]) -> Option<ReplayKey> {

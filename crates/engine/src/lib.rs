@@ -11,10 +11,10 @@ pub mod runner;
 
 use std::future::Future;
 
-use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, Side, TotalKey};
+use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, Score, Side, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{Reading, View, Wants};
-use tally_core::{Cursor, Name, ObjectId};
+use tally_core::{Cursor, Name, ObjectId, SubjectId};
 
 pub use clock::{Clock, SystemClock};
 pub use error::{CommitError, StoreError};
@@ -31,6 +31,8 @@ pub struct Loaded {
     pub rows: Vec<Option<Row>>,
     /// Totals; absent is 0.
     pub totals: Vec<i64>,
+    /// How many members stand before each place.
+    pub ranks: Vec<u64>,
     /// Totals that came along unasked, as of the same moment: an edge that is there is mostly answered with its
     /// count.
     pub also: Vec<(TotalKey, i64)>,
@@ -78,12 +80,35 @@ pub enum Range {
         /// The time.
         before: Timestamp,
     },
-    /// Every row, whatever it is; totals are not rows. The order is the engine's own, but fixed and
+    /// What is known of limits and was to be looked at before a time, soonest first.
+    Limits {
+        /// The time.
+        before: Timestamp,
+    },
+    /// Members of a board in its order.
+    Board {
+        /// The board.
+        board: BoardKey,
+        /// Where to begin, and which way to go.
+        from: BoardFrom,
+    },
+    /// Every row, whatever it is; totals are not rows, but counters are. The order is the engine's own, but fixed and
     /// total: a page continues exactly behind a key, whether or not its row is still there.
     Rows {
         /// The last row of the page before.
         after: Option<Key>,
     },
+}
+
+/// Where in a board to begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BoardFrom {
+    /// With the member before whom so many stand, and downwards.
+    Rank(u64),
+    /// Right behind where a member stands, or would, and downwards.
+    Behind(SubjectId, Score),
+    /// Right ahead of where a member stands, or would, and upwards: the nearest first.
+    Ahead(SubjectId, Score),
 }
 
 /// A row's place in a list.

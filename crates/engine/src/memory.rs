@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tally_core::rows::{Changes, Edge, EdgeKey, Key, ListKey, Row, TotalKey};
+use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, Score, Standing, TotalKey};
+use tally_core::rules::limit;
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 
-use crate::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Place, Range, Seen, StoreError};
+use crate::{
+    Audited, BoardFrom, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Place, Range, Seen, StoreError,
+};
 
 /// Rows in ordered maps behind one lock.
 #[derive(Default)]
@@ -61,6 +64,58 @@ impl State {
     }
 }
 
+impl State {
+    /// A board in order.
+    fn board(&self, board: &BoardKey) -> Vec<(Key, Score)> {
+        let on_it = |(key, row): (&Key, &Row)| match (key, row) {
+            (Key::Score(key), Row::Score(score)) if key.board == *board => {
+                Some((key.member.clone(), key.clone(), *score))
+            }
+            _ => None,
+        };
+        let mut members: Vec<_> = self.rows.iter().filter_map(on_it).collect();
+        members.sort_by(|(a, _, x), (b, _, y)| y.score.cmp(&x.score).then(x.reached.cmp(&y.reached)).then(a.cmp(b)));
+        members.into_iter().map(|(_, key, score)| (Key::Score(key), score)).collect()
+    }
+
+    fn before(&self, standing: &Standing) -> u64 {
+        let stands_before = |(key, score): &(Key, Score)| match key {
+            Key::Score(key) => standing.is_behind(&key.member, *score),
+            _ => false,
+        };
+        self.board(&standing.board).iter().filter(|member| stands_before(member)).count() as u64
+    }
+
+    fn board_page(&self, board: &BoardKey, from: &BoardFrom) -> Vec<(Key, Row)> {
+        let all = self.board(board);
+        let place = |member: &tally_core::SubjectId, score: Score| {
+            let among = tally_core::rows::Among::At { reached: score.reached, member: member.clone() };
+            self.before(&Standing { board: board.clone(), score: score.score, among }) as usize
+        };
+        let row = |(key, score): &(Key, Score)| (key.clone(), Row::Score(*score));
+        match from {
+            BoardFrom::Rank(rank) => all.iter().skip(usize::try_from(*rank).unwrap_or(usize::MAX)).map(row).collect(),
+            BoardFrom::Behind(member, score) => {
+                let own =
+                    |(key, is): &&(Key, Score)| is == score && matches!(key, Key::Score(key) if key.member == *member);
+                all[place(member, *score)..].iter().skip_while(own).map(row).collect()
+            }
+            BoardFrom::Ahead(member, score) => all[..place(member, *score)].iter().rev().map(row).collect(),
+        }
+    }
+
+    /// Counters are totals, and are listed as rows.
+    fn all_rows(&self) -> BTreeMap<Key, Row> {
+        let counter = |(key, value): (&TotalKey, &i64)| match key {
+            TotalKey::Counter(key) if *value != 0 => Some((Key::Counter(key.clone()), Row::Counter(*value))),
+            _ => None,
+        };
+        let mut rows = self.rows.clone();
+        rows.extend(self.totals.iter().filter_map(counter));
+        rows
+    }
+}
+
 /// The order of a list: relation by relation, newest first, then by the id across.
 pub fn place_order(a: &Place, b: &Place) -> std::cmp::Ordering {
     a.relation.cmp(&b.relation).then(b.cursor.stamp.cmp(&a.cursor.stamp)).then(a.cursor.other.cmp(&b.cursor.other))
@@ -85,6 +140,7 @@ impl Engine for Memory {
             also: counts.map(|key| (key.clone(), total(&key))).collect(),
             rows: wants.rows.iter().map(|key| state.rows.get(key).cloned()).collect(),
             totals: wants.totals.iter().map(total).collect(),
+            ranks: wants.ranks.iter().map(|standing| state.before(standing)).collect(),
             mark: state.mark,
             now: None,
         })
@@ -100,6 +156,11 @@ impl Engine for Memory {
         let moved = seen.view.seen().any(|(key, row)| state.rows.get(key) != row.as_ref())
             || seen.view.seen_totals().any(|(key, value)| state.totals.get(key).copied().unwrap_or(0) != value);
         if moved {
+            return Err(CommitError::Conflict);
+        }
+        let overflows =
+            |(key, by): &(TotalKey, i64)| state.totals.get(key).is_some_and(|n| n.checked_add(*by).is_none());
+        if changes.adds.iter().any(overflows) {
             return Err(CommitError::Conflict);
         }
         for (key, change) in &changes.rows {
@@ -145,9 +206,16 @@ impl Engine for Memory {
                 });
                 due
             }
+            Range::Limits { before } => {
+                let mut due = pick(&state.rows, |row| limit::look_at(row).is_some_and(|at| at < *before));
+                due.sort_by_key(|(key, row)| (limit::look_at(row), key.clone()));
+                due
+            }
+            Range::Board { board, from } => state.board_page(board, from),
             Range::Rows { after } => {
                 let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-                let rows = state.rows.range((from, Bound::Unbounded)).take(limit.saturating_add(1));
+                let all = state.all_rows();
+                let rows = all.range((from, Bound::Unbounded)).take(limit.saturating_add(1));
                 rows.map(|(key, row)| (key.clone(), row.clone())).collect()
             }
         };
@@ -168,7 +236,7 @@ impl Engine for Memory {
                 }
             }
         }
-        for (total, stored) in &state.totals {
+        for (total, stored) in state.totals.iter().filter(|(total, _)| total.counts_edges()) {
             let counted = counted.remove(total).unwrap_or(0);
             if counted != *stored {
                 tell(Finding::Drift { total: total.clone(), stored: *stored, counted });

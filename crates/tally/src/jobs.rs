@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tally_core::command::{Call, Command};
+use tally_core::command::{Call, Command, Reply};
 use tally_core::limits::SWEEP_EDGES_MAX;
-use tally_core::rows::{Job, JobId, Key, ListKey, ReplayKey, Row, Side, Work};
+use tally_core::rows::{Job, JobId, Key, LimitKey, ListKey, ReplayKey, Row, Side, Work};
 use tally_engine::{Clock, Engine, Lease, Place, Range, Runner, SystemClock};
 use tokio::sync::{Notify, watch};
 
@@ -82,7 +82,8 @@ async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
             break;
         }
     }
-    expire(engine, runner).await
+    expire(engine, runner).await?;
+    expire_limits(engine, runner).await
 }
 
 /// Does a whole job, step by step.
@@ -102,7 +103,14 @@ async fn carry(engine: &AnyEngine, runner: &Runner, id: JobId, job: &Job) -> Res
             runner.apply(Call::system(Command::Sweep { job: id, edges: edges.collect() })).await?.reply?;
         }
     }
-    runner.apply(Call::system(Command::Sweep { job: id, edges: Vec::new() })).await?.reply?;
+    // What is no edge goes in steps as well.
+    while let Reply::Job(left) =
+        runner.apply(Call::system(Command::Sweep { job: id, edges: Vec::new() })).await?.reply?
+    {
+        if left.finished_at.is_some() {
+            break;
+        }
+    }
     tracing::info!(job = id.text(), kind = job.work.name(), "job done");
     Ok(())
 }
@@ -117,6 +125,24 @@ fn lists(work: &Work) -> Vec<ListKey> {
         Work::Copy { .. } => return Vec::new(),
     };
     hidden.iter().map(|hidden| ListKey { side, id: id.to_owned(), relation: None, hidden: *hidden }).collect()
+}
+
+/// Drops what is known of limits that are not used any more.
+async fn expire_limits(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
+    loop {
+        let page = engine.scan(&Range::Limits { before: SystemClock.now() }, SWEEP_EDGES_MAX).await?;
+        let due =
+            page.items.into_iter().filter_map(|(key, _)| if let Key::Limit(key) = key { Some(key) } else { None });
+        let limits: Vec<LimitKey> = due.collect();
+        if limits.is_empty() {
+            return Ok(());
+        }
+        let Reply::Done { changed: true } = runner.apply(Call::system(Command::ExpireLimits { limits })).await?.reply?
+        else {
+            // The store's clock is behind this one's: later.
+            return Ok(());
+        };
+    }
 }
 
 async fn expire(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {

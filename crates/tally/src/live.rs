@@ -87,7 +87,7 @@ impl Hub {
                 TotalKey::Object { object, relation } | TotalKey::Kind { object, relation, .. } => {
                     (object.clone(), relation.clone())
                 }
-                TotalKey::Subject { .. } => continue,
+                _ => continue,
             };
             for mailbox in watchers.get(&pair).into_iter().flatten() {
                 let (_, letter) = letters.entry(Arc::as_ptr(mailbox)).or_insert_with(|| (mailbox, Vec::new()));

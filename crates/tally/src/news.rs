@@ -80,7 +80,7 @@ impl Follower {
         if totals.is_empty() {
             return Ok(());
         }
-        let wants = Wants { rows: Vec::new(), totals };
+        let wants = Wants::totals(totals);
         let loaded = self.engine.load(&wants).await?;
         let totals: Vec<(TotalKey, i64)> = wants.totals.into_iter().zip(loaded.totals).collect();
         self.hub.publish(&totals);

@@ -60,6 +60,8 @@ impl DriftItem {
                 (relation, Some(object.to_string()), Some(kind.to_string()), None)
             }
             TotalKey::Subject { subject, relation } => (relation, None, None, Some(subject.to_string())),
+            TotalKey::Counter(key) => (&key.name, Some(key.key.to_string()), None, None),
+            TotalKey::Present { sheet, day } => (sheet, Some(day.to_string()), None, None),
         };
         Self { relation: relation.to_string(), object, kind, subject, stored, counted }
     }

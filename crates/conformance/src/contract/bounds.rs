@@ -77,7 +77,7 @@ pub(super) async fn the_largest_batch_fits<F: EngineFactory>(stand: Stand<F>) {
         Ok(Reply::Batch(replies)) => assert!(replies.len() == ATOMIC_COMMANDS_MAX && replies.iter().all(Result::is_ok)),
         other => panic!("{other:?}"),
     }
-    let wants = tally_core::Wants { rows: Vec::new(), totals: vec![total_of("like", &who)] };
+    let wants = tally_core::Wants::totals(vec![total_of("like", &who)]);
     assert_eq!(engine.load(&wants).await.expect("a load works").totals, [ATOMIC_COMMANDS_MAX as i64]);
     let step = hand.step(Command::Forget { subject: subject(&who) });
     apply(&*engine, &catalog, &step).await;

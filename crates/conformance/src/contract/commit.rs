@@ -79,7 +79,7 @@ pub(super) async fn what_was_committed_can_be_settled<F: EngineFactory>(stand: S
     let draft = hand.draft(relate("like", "post:1", "alice")).await;
     engine.settle(draft.mark).await.expect("what was loaded becomes durable");
     let committed = draft.commit(&*engine).await.expect("nobody else writes");
-    let load = engine.load(&Wants { rows: Vec::new(), totals: vec![count_of("like", "post:1")] }).await;
+    let load = engine.load(&Wants::totals(vec![count_of("like", "post:1")])).await;
     engine.settle(committed.mark).await.expect("what was committed becomes durable");
     engine.settle(load.expect("a load works").mark).await.expect("so does what was loaded behind it");
     engine.settle(committed.mark).await.expect("again, at once");
@@ -163,7 +163,7 @@ fn posts() -> Range {
 async fn load<E: Engine>(engine: &E) -> (Option<Row>, Mark) {
     let bystanders = (0..300).map(|n| Key::Object(object(&format!("nothing:{n}"))));
     let rows = [Key::Object(object("post:1"))].into_iter().chain(bystanders).collect();
-    let mut loaded = engine.load(&Wants { rows, totals: Vec::new() }).await.expect("a load works");
+    let mut loaded = engine.load(&Wants::rows(rows)).await.expect("a load works");
     (loaded.rows.remove(0), loaded.mark)
 }
 

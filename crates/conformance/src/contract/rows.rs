@@ -83,7 +83,7 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
 }
 
 async fn load_all<E: Engine>(engine: &E, keys: impl Iterator<Item = Key>) -> Vec<Option<Row>> {
-    let wants = Wants { rows: keys.collect(), totals: Vec::new() };
+    let wants = Wants::rows(keys.collect());
     engine.load(&wants).await.expect("a load works").rows
 }
 
@@ -130,7 +130,7 @@ pub(super) async fn a_load_answers_in_the_order_of_the_wants<F: EngineFactory>(s
     let rows: Vec<Key> = ["e", "d", "a", "b", "c"].into_iter().map(likes).collect();
     let totals =
         vec![count_of("like", "post:2"), total_of("like", "z"), count_of("like", "post:1"), total_of("like", "a")];
-    let loaded = engine.load(&Wants { rows, totals }).await.expect("a load works");
+    let loaded = engine.load(&Wants { rows, totals, ..Wants::default() }).await.expect("a load works");
     let present: Vec<bool> = loaded.rows.iter().map(Option::is_some).collect();
     assert_eq!(present, [true, false, true, false, true]);
     assert_eq!(loaded.totals, [1, 0, 3, 2]);
@@ -145,7 +145,7 @@ pub(super) async fn totals_are_exact<F: EngineFactory>(stand: Stand<F>) {
     for by in [1, -1, -3, 2, 1, 127, 1, 127, 1, 65_279, 1, i64::from(u32::MAX), i64::MAX - (1 << 33)] {
         write(&*engine, [], keys.iter().map(|key| (key.clone(), by))).await;
         expected += by;
-        let loaded = engine.load(&Wants { rows: Vec::new(), totals: keys.to_vec() }).await.expect("a load works");
+        let loaded = engine.load(&Wants::totals(keys.to_vec())).await.expect("a load works");
         assert_eq!(loaded.totals, [expected; 3], "after {by:+}");
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tally_core::command::{Call, EdgeReply, JobReply, ObjectReply, Once, Reply};
-use tally_core::rows::{Edge, JobId, Row, Subject};
+use tally_core::command::{Call, CountReply, EdgeReply, JobReply, ObjectReply, Once, Reply, TakeReply};
+use tally_core::rows::{Edge, JobId, Row, Subject, UsedState};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Command, Refusal};
 use tally_engine::Failure;
@@ -98,7 +98,12 @@ fn blank(reply: Reply) -> Reply {
             Reply::Object(ObjectReply { created_at: Timestamp::default(), updated_at: Timestamp::default(), ..object })
         }
         Reply::Batch(replies) => Reply::Batch(replies.into_iter().map(|reply| reply.map(blank)).collect()),
-        Reply::Done { .. } => reply,
+        Reply::Count(count) => {
+            Reply::Count(CountReply { last_at: count.last_at.map(|_| Timestamp::default()), ..count })
+        }
+        // How long a limit lasts still.
+        Reply::Take(take) => Reply::Take(TakeReply { reset_ms: 0, ..take }),
+        Reply::Unique(_) | Reply::Attend(_) | Reply::Score(_) | Reply::Done { .. } => reply,
     }
 }
 
@@ -121,7 +126,17 @@ pub(super) fn canonical(mut dump: Dump) -> Dump {
             Row::Replay(replay) => {
                 (replay.answer, replay.expires_at) = (blank_answer(&replay.answer), Timestamp::default());
             }
-            Row::Job(_) | Row::ApiKey(_) => {}
+            Row::Score(score) => score.reached = Stamp::default(),
+            Row::Touched(at) => *at = Timestamp::default(),
+            Row::Limit(used) => {
+                used.look_at = Timestamp::default();
+                match &mut used.state {
+                    UsedState::Log(log) => log.iter_mut().for_each(|(at, _)| *at = 0),
+                    UsedState::Window { start, .. } => *start = 0,
+                    UsedState::Bucket { full_at } => *full_at = 0,
+                }
+            }
+            _ => {}
         }
     }
     dump

@@ -80,7 +80,7 @@ pub(super) async fn a_limit_holds_across_servers<F: EngineFactory>(stand: Stand<
         });
     }
     let mine = list(Side::Subject, "alice", Some("shelf"), false);
-    let wants = Wants { rows: Vec::new(), totals: vec![total_of("shelf", "alice")] };
+    let wants = Wants::totals(vec![total_of("shelf", "alice")]);
     let mut turned_away = 0;
     for look in 0.. {
         let engine = servers.engine(look);

@@ -78,7 +78,7 @@ impl Race {
 
 /// The edges of these that are there at one moment.
 async fn there<E: Engine>(engine: &E, keys: impl Iterator<Item = EdgeKey>) -> Vec<(Key, Row)> {
-    let wants = Wants { rows: keys.map(Key::Edge).collect(), totals: Vec::new() };
+    let wants = Wants::rows(keys.map(Key::Edge).collect());
     let loaded = engine.load(&wants).await.expect("a load works");
     wants.rows.into_iter().zip(loaded.rows).filter_map(|(key, row)| Some((key, row?))).collect()
 }

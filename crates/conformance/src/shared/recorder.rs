@@ -55,7 +55,7 @@ impl Recorder {
     /// Reads an edge past the runner, as queries do. What could not be read says nothing.
     pub(super) async fn read<E: Engine>(&self, engine: &E, key: &EdgeKey) {
         let asked = self.moment();
-        let wants = Wants { rows: vec![Key::Edge(key.clone())], totals: Vec::new() };
+        let wants = Wants::rows(vec![Key::Edge(key.clone())]);
         let Ok(mut loaded) = engine.load(&wants).await else { return };
         if engine.settle(loaded.mark).await.is_err() {
             return;

@@ -6,7 +6,7 @@ use crate::decide::Context;
 use crate::error::Refusal;
 use crate::limits::SWEEP_EDGES_MAX;
 use crate::rows::{Edge, EdgeKey, Job, JobId, Key, Row, TotalKey, Work};
-use crate::rules::relation;
+use crate::rules::{forget, relation};
 use crate::view::{Stop, View};
 
 impl Work {
@@ -53,7 +53,11 @@ pub fn sweep(id: JobId, edges: &[EdgeKey], context: &Context<'_>, view: &mut Vie
     // an edge of a subject that is suspended again stays hidden.
     let obsolete = is_obsolete(id, &job.work, view)?;
     if edges.is_empty() || obsolete {
-        job.finished_at = Some(context.now());
+        let more = match &job.work {
+            Work::Forget { subject } => forget::counted(subject, job.before, context, view)?,
+            _ => false,
+        };
+        job.finished_at = (!more).then(|| context.now());
     } else {
         let mut missed = false;
         for key in edges {

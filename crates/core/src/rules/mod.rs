@@ -1,12 +1,18 @@
 //! The rules: one file a capability, each a pure function of the command, the rows and the time.
 
+pub mod attendance;
 pub mod batch;
+pub mod board;
+pub mod counter;
+pub mod forget;
 pub mod job;
 pub mod key;
+pub mod limit;
 pub mod object;
 pub mod once;
 pub mod relation;
 pub mod subject;
+pub mod unique;
 
 #[cfg(test)]
 mod tests;

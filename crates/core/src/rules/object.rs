@@ -9,7 +9,7 @@ use crate::id::{ObjectId, SubjectId};
 use crate::limits::LABEL_BYTES_MAX;
 use crate::meta::{self, Meta};
 use crate::rows::{Key, Object, Row, Work};
-use crate::rules::job;
+use crate::rules::{forget, job};
 use crate::view::{Stop, View};
 
 /// Registers an object, or changes what it was registered with.
@@ -51,6 +51,7 @@ pub fn put(
 /// registered, since its edges may be there all the same.
 pub fn delete(id: &ObjectId, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
     let existing = read(id, view)?;
+    forget::counted_of(id.as_str(), context, view)?;
     let (job, row) = job::begin(Work::Clear { object: id.clone() }, context, view)?;
     if existing.is_some() {
         view.set(Key::Object(id.clone()), None)?;

@@ -34,7 +34,7 @@ pub fn decide(
     let reply = attempt(command, context, view);
     view.set_exact(exact);
     let reply = reply?;
-    if !is_defect(&reply) {
+    if !is_worth_another_try(&reply) {
         let answer = serde_json::to_string(&reply).map_err(|error| Refusal::Broken(error.to_string()))?;
         let expires_at = context.now().plus_ms(context.catalog.idempotency_ttl_ms);
         let replay = Replay { fields: once.fields.clone(), answer, expires_at };
@@ -43,12 +43,13 @@ pub fn decide(
     Ok((reply, false))
 }
 
-/// A defect that wrote nothing: worth another try, so it is not remembered. A batch in which each
+/// A refusal that wrote nothing and is worth another try, so it is not remembered: a defect. A batch in which each
 /// command stands on its own may have written others, and is.
-fn is_defect(reply: &Result<Reply, Refusal>) -> bool {
+fn is_worth_another_try(reply: &Result<Reply, Refusal>) -> bool {
     match reply {
-        Err(Refusal::BatchRefused { cause, .. }) => matches!(**cause, Refusal::Broken(_)),
-        other => matches!(other, Err(Refusal::Broken(_))),
+        Err(Refusal::BatchRefused { cause, .. }) => matches!(**cause, Refusal::Broken(_) | Refusal::RateLimited(_)),
+        // Nor is what a limit refused for now: the same call may pass later.
+        other => matches!(other, Err(Refusal::Broken(_) | Refusal::RateLimited(_))),
     }
 }
 

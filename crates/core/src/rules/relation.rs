@@ -8,7 +8,7 @@ use crate::error::Refusal;
 use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::{self, Meta};
 use crate::rows::{Edge, EdgeKey, Key, Object, Row, TotalKey};
-use crate::rules::object;
+use crate::rules::{limit, object};
 use crate::view::{Stop, View};
 
 /// Names the edge of a command.
@@ -53,6 +53,7 @@ pub fn unrelate(key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result
     let Some(edge) = existing else {
         return inactive(key, false, view);
     };
+    pass_limit(relation, key, context, view)?;
     remove(key, &edge, view)?;
     view.charge_total();
     if relation.limit_per_subject.is_some() {
@@ -105,6 +106,7 @@ fn want(relation: &RelationDef, key: &EdgeKey, condition: Option<&Condition>, vi
     if looks_at_object(relation, condition) {
         rows.push(Key::Object(key.object.clone()));
     }
+    rows.extend(limit::row(relation.rate_limit.as_ref(), Some(&key.subject), key.object.as_str()));
     let mut totals = vec![count_key(key), subject_total(key)];
     let (object, name) = (&key.object, &key.relation);
     totals.extend(relation.one_of.iter().map(|kind| TotalKey::Kind {
@@ -113,6 +115,11 @@ fn want(relation: &RelationDef, key: &EdgeKey, condition: Option<&Condition>, vi
         kind: kind.clone(),
     }));
     view.want(&rows, &totals)
+}
+
+/// The limit that a change has to pass; what changes nothing is free.
+fn pass_limit(relation: &RelationDef, key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
+    limit::pass(relation.rate_limit.as_ref(), Some(&key.subject), key.object.as_str(), context, view)
 }
 
 fn subject_total(key: &EdgeKey) -> TotalKey {
@@ -200,6 +207,7 @@ fn create(
         }
         view.charge_total();
     }
+    pass_limit(relation, key, context, view)?;
     let meta = meta.filter(|map| !map.is_empty()).cloned();
     let edge = Edge { created: context.stamp, kind: kind.cloned(), meta, hidden: false };
     for total in key.totals(&edge) {
@@ -222,6 +230,7 @@ fn relate_again(
     view: &mut View,
 ) -> Result<Reply, Stop> {
     if kind != edge.kind.as_ref() {
+        pass_limit(relation, key, context, view)?;
         remove(key, &edge, view)?;
         // A replacement is one write of the edge, not a removal and a creation.
         let meta = meta.filter(|map| !map.is_empty()).cloned();
@@ -239,6 +248,7 @@ fn relate_again(
         if !relation.mutable_meta {
             return Err(Refusal::Immutable.into());
         }
+        pass_limit(relation, key, context, view)?;
         next.meta = Some(map.clone()).filter(|map| !map.is_empty());
     }
     if next.hidden {

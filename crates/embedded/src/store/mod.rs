@@ -133,6 +133,12 @@ impl Store {
         self.shared.writer().visible
     }
 
+    /// How often batches were taken back since it was opened.
+    #[must_use]
+    pub fn taken_back(&self) -> usize {
+        self.shared.taken_back()
+    }
+
     /// Everything up to this position survives a crash.
     #[must_use]
     pub fn durable(&self) -> Position {

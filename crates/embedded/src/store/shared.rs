@@ -199,6 +199,10 @@ impl Shared {
             .map(|range| StoreError::Discarded { why: range.why.clone() })
     }
 
+    pub(super) fn taken_back(&self) -> usize {
+        if self.any_discarded.load(Ordering::Acquire) { self.writer().discarded.len() } else { 0 }
+    }
+
     /// Remembers that everything after `after` was taken back.
     pub(super) fn discard(&self, writer: &mut Writer, after: u64, why: &str) {
         if after < writer.last {

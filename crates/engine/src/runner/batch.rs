@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tally_core::command::{Call, Cost, Decided, Reply};
 use tally_core::decide::decide;
-use tally_core::rows::{Changes, TotalKey};
+use tally_core::rows::{Changes, CountKey, TotalKey};
 use tally_core::rules::relation;
 use tally_core::time::Stamp;
 use tally_core::view::{Stop, View, Wants};
@@ -80,7 +80,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             }
             let mut conflicts = 0;
             let outcome = loop {
-                match self.attempt(&part).await {
+                match self.attempt(&part, conflicts > 0).await {
                     Err(CommitError::Conflict) if part.len() > 1 && conflicts >= CONFLICTS_BEFORE_SPLIT => break None,
                     Err(CommitError::Conflict) if conflicts < CONFLICTS_MAX => {
                         conflicts += 1;
@@ -107,15 +107,15 @@ impl<E: Engine, C: Clock> Decider<E, C> {
         }
     }
 
-    async fn attempt(&mut self, tickets: &[Ticket]) -> Result<(Draft, Committed), CommitError> {
-        let mut draft = self.draft(tickets, &Wants::default()).await?;
+    async fn attempt(&mut self, tickets: &[Ticket], again: bool) -> Result<(Draft, Committed), CommitError> {
+        let mut draft = self.draft(tickets, &Wants::default(), again).await?;
         // Rows and totals of several loads are of several moments, and need not fit each other. Only
         // what is wrong as of one moment is a defect.
         for _ in 0..ROUNDS_MAX {
             if draft.loads < 2 || !draft.decided.iter().any(is_broken) {
                 break;
             }
-            draft = self.draft(tickets, &draft.view.loaded()).await?;
+            draft = self.draft(tickets, &draft.view.loaded(), again).await?;
         }
         let committed = if draft.changes.is_empty() {
             // Nothing to write; the answers still wait for what they were decided on.
@@ -128,9 +128,12 @@ impl<E: Engine, C: Clock> Decider<E, C> {
 
     /// Runs every rule until none of them misses a row. What is known to be wanted comes first, in
     /// one load.
-    async fn draft(&mut self, tickets: &[Ticket], known: &Wants) -> Result<Draft, StoreError> {
+    async fn draft(&mut self, tickets: &[Ticket], known: &Wants, again: bool) -> Result<Draft, StoreError> {
         let commands = tickets.iter().map(|ticket| ticket.weight).sum();
         let mut view = View::new(self.engine.reading(), commands, self.ids.next());
+        if again {
+            view.set_careful();
+        }
         let start = view.savepoint();
         view.miss(known);
         let mut mark = None;
@@ -165,6 +168,9 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             }
             for (key, total) in wants.totals.into_iter().zip(loaded.totals) {
                 view.fill_total(key, total);
+            }
+            for (standing, before) in wants.ranks.into_iter().zip(loaded.ranks) {
+                view.fill_rank(standing, before);
             }
             for (key, total) in loaded.also {
                 view.offer_total(key, total);
@@ -223,7 +229,16 @@ fn correct(reply: &mut Reply, off: &HashMap<&TotalKey, i64>) {
             edge.count += off.get(&relation::count_key(&key)).copied().unwrap_or(0);
         }
         Reply::Batch(replies) => replies.iter_mut().flatten().for_each(|reply| correct(reply, off)),
-        Reply::Object(_) | Reply::Job(_) | Reply::Done { .. } => {}
+        Reply::Count(count) => {
+            let key = CountKey { name: count.counter.clone(), key: count.key.clone() };
+            count.value = count.value.saturating_add(off.get(&TotalKey::Counter(key)).copied().unwrap_or(0));
+        }
+        Reply::Attend(attend) => {
+            let key = TotalKey::Present { sheet: attend.sheet.clone(), day: attend.day };
+            attend.count += off.get(&key).copied().unwrap_or(0);
+        }
+        Reply::Unique(_) | Reply::Score(_) | Reply::Take(_) | Reply::Object(_) | Reply::Job(_) | Reply::Done { .. } => {
+        }
     }
 }
 

@@ -159,8 +159,13 @@ fn lane_of(command: &Command, lanes: Lanes) -> usize {
         Side::Object => object().or_else(subject),
     };
     // The end of an id hardly reaches the upper half of its fingerprint, so it is mixed once more.
-    let mixed = |id: &str| fingerprint(&[id.as_bytes()]).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    id.map_or(0, |id| mixed(id) as usize % lanes.count)
+    let mixed = |parts: &[&[u8]]| fingerprint(parts).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let lane = match (command.counted(), id) {
+        (Some([name, key]), _) => mixed(&[name.as_bytes(), key.as_bytes()]),
+        (None, Some(id)) => mixed(&[id.as_bytes()]),
+        (None, None) => 0,
+    };
+    lane as usize % lanes.count
 }
 
 async fn drain<E: Engine, C: Clock>(

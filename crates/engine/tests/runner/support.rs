@@ -169,8 +169,9 @@ pub(crate) fn elsewhere(memory: &Memory, command: Command) {
             if decide(&call, Stamp(7), 7, &catalog, &mut view).is_ok() {
                 break;
             }
-            let Wants { rows, totals } = view.take_missing();
-            let loaded = memory.load(&Wants { rows: rows.clone(), totals: totals.clone() }).await?;
+            let Wants { rows, totals, ranks } = view.take_missing();
+            let loaded =
+                memory.load(&Wants { rows: rows.clone(), totals: totals.clone(), ranks: ranks.clone() }).await?;
             rows.into_iter().zip(loaded.rows).for_each(|(key, row)| view.fill_row(key, row));
             totals.into_iter().zip(loaded.totals).for_each(|(key, total)| view.fill_total(key, total));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tally_core::Day;
 use tally_core::rows::{Change, Changes, Job, JobId, Key, Row, TotalKey, Work};
 use tally_core::time::Stamp;
 use tally_core::view::{View, Wants};
@@ -33,7 +34,7 @@ pub(super) struct Filling<'a, E> {
 impl<'a, E: Engine> Filling<'a, E> {
     /// Begins, or finds the place where it was stopped. `None` when the target is in use already.
     pub(super) async fn begin(name: &str, to: &'a E, stamp: Stamp, reached: Stamp) -> Result<Option<Self>, Error> {
-        let wants = Wants { rows: vec![Key::Job(JobId::COPY)], totals: Vec::new() };
+        let wants = Wants::rows(vec![Key::Job(JobId::COPY)]);
         let loaded = to.load(&wants).await?;
         let mut filling = Self {
             to,
@@ -137,8 +138,18 @@ impl<'a, E: Engine> Filling<'a, E> {
                     *adds.entry(total).or_default() += 1;
                 }
             }
+            if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (&key, &row) {
+                for day in attendee.days.bitmap() {
+                    let total = TotalKey::Present { sheet: sheet.clone(), day: Day(day) };
+                    *adds.entry(total).or_default() += 1;
+                }
+            }
             digest = digest.wrapping_add(print);
             after = Some(key.clone());
+            if let (Key::Counter(key), Row::Counter(value)) = (&key, &row) {
+                *adds.entry(TotalKey::Counter(key.clone())).or_default() += value;
+                continue;
+            }
             changes.rows.push((key, Change { before: None, after: Some(row) }));
         }
         changes.adds = adds.into_iter().collect();
@@ -163,8 +174,10 @@ impl<'a, E: Engine> Filling<'a, E> {
 
     /// Loads what a commit stands on: the place reached is ours, and the rows are not there.
     async fn look(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<View, Error> {
+        // A counter is no row but a total, and whoever adds to one does not ask what it was.
+        let keys = keys.into_iter().filter(|key| !matches!(key, Key::Counter(_)));
         let keys = std::iter::once(Key::Job(JobId::COPY)).chain(keys);
-        let wants = Wants { rows: keys.collect(), totals: Vec::new() };
+        let wants = Wants::rows(keys.collect());
         let loaded = self.to.load(&wants).await?;
         let mut expected = std::iter::once(self.stored.clone().map(Row::Job)).chain(std::iter::repeat(None));
         if loaded.rows.iter().any(|found| Some(found) != expected.next().as_ref()) {

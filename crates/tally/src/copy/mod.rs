@@ -41,6 +41,8 @@ pub struct CopyReport {
     pub jobs: u64,
     /// API keys.
     pub api_keys: u64,
+    /// Rows of counting: counters, unique counts, attendance, scores, limits.
+    pub counting: u64,
     /// Totals that were counted anew.
     pub totals: u64,
     /// Rows that were there already, from a copy that was stopped.
@@ -150,7 +152,7 @@ pub(crate) async fn refuse_unfinished<E: Engine>(engine: &E) -> Result<(), Error
 
 /// Where the rows of a half-made store come from.
 async fn unfinished<E: Engine>(engine: &E) -> Result<Option<String>, StoreError> {
-    let wants = Wants { rows: vec![Key::Job(JobId::COPY)], totals: Vec::new() };
+    let wants = Wants::rows(vec![Key::Job(JobId::COPY)]);
     let found = engine.load(&wants).await?.rows.pop().flatten();
     Ok(match found {
         Some(Row::Job(job)) => match job.work {

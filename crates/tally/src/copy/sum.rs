@@ -50,6 +50,7 @@ impl Sum {
             Key::Replay(_) => &mut report.replays,
             Key::Job(_) => &mut report.jobs,
             Key::ApiKey(_) => &mut report.api_keys,
+            _ => &mut report.counting,
         } += 1;
     }
 
@@ -82,6 +83,16 @@ fn value(row: &Row) -> Result<Vec<u8>, StoreError> {
         Row::Replay(row) => json(row),
         Row::Job(row) => json(row),
         Row::ApiKey(row) => json(row),
+        Row::Counter(row) => json(row),
+        Row::Touched(row) => json(row),
+        Row::Unique(row) => json(row),
+        Row::Limit(row) => json(row),
+        Row::Sheet(row) => json(row),
+        Row::Day(row) => json(row),
+        Row::Chunk(row) => json(row),
+        Row::Attendee(row) => json(row),
+        Row::Board(row) => json(row),
+        Row::Score(row) => json(row),
     }
 }
 

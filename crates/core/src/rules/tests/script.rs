@@ -215,6 +215,9 @@ fn show_reply(world: &mut World, reply: &Result<Reply, Refusal>) -> String {
             let number = world.jobs.iter().position(|known| *known == id).unwrap() + 1;
             format!("job{number} {} {} edges={}", job.kind, job.state, job.edges)
         }
+        Ok(reply @ (Reply::Count(_) | Reply::Unique(_) | Reply::Attend(_) | Reply::Score(_) | Reply::Take(_))) => {
+            serde_json::to_string(reply).unwrap()
+        }
         Ok(Reply::Done { changed }) => if *changed { "changed" } else { "same" }.into(),
         Err(Refusal::BatchRefused { index, cause }) => format!("batch_refused {index} {}", cause.code()),
         Err(Refusal::IdempotencyKeyReused { field }) => format!("idempotency_key_reused {field}"),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::catalog::{Catalog, ReadPolicy, RelationDef};
+use crate::catalog::{Catalog, ReadPolicy, RelationDef, Ties};
 use crate::command::{Auth, Call, Command, Decided, Once, Reply};
 use crate::condition::Condition;
+use crate::day::Day;
 use crate::decide::decide;
 use crate::id::Name;
 use crate::meta::{MetaShape, MetaType};
-use crate::rows::{Changes, Edge, EdgeKey, JobId, Key, Row, TotalKey};
+use crate::rows::{BoardKey, Changes, Edge, EdgeKey, JobId, Key, Row, Score, ScoreKey, TotalKey};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View, Wants};
 
@@ -77,8 +78,8 @@ impl World {
     }
 
     fn fill(&mut self, view: &mut View) {
-        let Wants { rows, totals } = view.take_missing();
-        assert!(rows.len() + totals.len() > 0, "a miss names what it missed");
+        let Wants { rows, totals, ranks } = view.take_missing();
+        assert!(rows.len() + totals.len() + ranks.len() > 0, "a miss names what it missed");
         assert!(view.changes(self.stamp).is_empty(), "a miss leaves the view as it was");
         self.loads += 1;
         for key in rows {
@@ -89,6 +90,19 @@ impl World {
             let total = self.total(&key);
             view.fill_total(key, total);
         }
+        for standing in ranks {
+            let before = self.scores(&standing.board).filter(|(key, score)| standing.is_behind(&key.member, **score));
+            let before = before.count() as u64;
+            view.fill_rank(standing, before);
+        }
+    }
+
+    /// Scores on a board, in no order.
+    pub(super) fn scores(&self, board: &BoardKey) -> impl Iterator<Item = (&ScoreKey, &Score)> {
+        self.rows.iter().filter_map(move |(key, row)| match (key, row) {
+            (Key::Score(key), Row::Score(score)) if key.board == *board => Some((key, score)),
+            _ => None,
+        })
     }
 
     fn take(&mut self, changes: Changes) {
@@ -115,9 +129,38 @@ impl World {
                 *counted.entry(total).or_default() += 1;
             }
         }
-        let stored: BTreeMap<_, _> =
-            self.totals.iter().filter(|(_, value)| **value != 0).map(|(key, value)| (key.clone(), *value)).collect();
+        for (key, row) in &self.rows {
+            if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
+                for day in attendee.days.bitmap() {
+                    let total = TotalKey::Present { sheet: sheet.clone(), day: Day(day) };
+                    *counted.entry(total).or_default() += 1;
+                }
+            }
+        }
+        self.check_levels();
+        let stored: BTreeMap<_, _> = self
+            .totals
+            .iter()
+            .filter(|(key, value)| **value != 0 && !matches!(key, TotalKey::Counter(_)))
+            .map(|(key, value)| (key.clone(), *value))
+            .collect();
         assert_eq!(stored, counted, "totals on the left, edges on the right");
+    }
+
+    /// The levels of a board are the scores that its members have.
+    fn check_levels(&self) {
+        let (mut counted, mut stored) = (BTreeMap::new(), BTreeMap::new());
+        for (key, row) in &self.rows {
+            let (Key::Score(key), Row::Score(score)) = (key, row) else { continue };
+            let dense = self.catalog.counting.board(&key.board.board).is_ok_and(|def| def.ties == Ties::Dense);
+            let level = (key.board.board.clone(), key.board.season, score.score);
+            if key.board.levels {
+                stored.insert(level, score.reached.0);
+            } else if dense {
+                *counted.entry(level).or_insert(0_u64) += 1;
+            }
+        }
+        assert_eq!(stored, counted, "levels on the left, members on the right");
     }
 
     pub(super) fn edges(&self) -> impl Iterator<Item = (&EdgeKey, &Edge)> {
@@ -140,7 +183,11 @@ fn is_change(decided: &Decided) -> bool {
             Reply::Object(object) => object.changed == Some(true),
             Reply::Done { changed } => *changed,
             Reply::Batch(replies) => replies.iter().flatten().any(changed),
-            Reply::Job(_) => true,
+            Reply::Count(count) => count.changed,
+            Reply::Unique(unique) => unique.changed,
+            Reply::Attend(attend) => attend.changed,
+            Reply::Score(score) => score.changed,
+            Reply::Take(_) | Reply::Job(_) => true,
         }
     }
     decided.reply.as_ref().is_ok_and(changed)

@@ -1,5 +1,7 @@
 //! The read side: loads and scans, then waits until what it saw is durable.
 
+mod counting;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,10 +11,12 @@ use tally_core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX, PAGE_ITEMS_MAX};
 use tally_core::query::{
     ApiKeyItem, ApiKeysAnswer, CountAnswer, EdgeAnswer, FeedAnswer, FeedItem, ListAnswer, ListItem,
 };
-use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Object, Row, Side, TotalKey};
+use tally_core::rows::{CountKey, Edge, EdgeKey, Key, ListKey, Object, Row, Side, TotalKey};
 use tally_core::rules::object;
 use tally_core::view::Wants;
-use tally_core::{Answer, Auth, Catalog, Cursor, Name, ObjectId, Query, Refusal, RelationDef, SubjectId, Timestamp};
+use tally_core::{
+    Answer, Auth, Catalog, Cursor, KeyId, Name, ObjectId, Query, Refusal, RelationDef, SubjectId, Timestamp,
+};
 use tally_engine::{Engine, Loaded, Page, Place, Range};
 
 use crate::Error;
@@ -34,21 +38,27 @@ pub(crate) async fn answer<E: Engine>(
         }
         Query::Count { relation, object, viewer } => {
             let relation = catalog.relation(&relation)?.clone();
-            let mut items = reader.counts(&[object], &[relation], viewer.as_ref(), true).await?;
+            let mut items = reader.counts(&[object], &[relation], &[], viewer.as_ref(), true).await?;
             let counts = items.pop().and_then(|item| item.relations.into_values().next());
             Ok(Answer::Count(counts.unwrap_or_default()))
         }
         Query::List { side, relation, id, limit, cursor } => {
             reader.list(side, relation, id, limit, cursor.as_deref()).await.map(Answer::List)
         }
-        Query::Feed { viewer, objects, relations } => {
-            if objects.len() > FEED_OBJECTS_MAX || relations.len() > FEED_RELATIONS_MAX {
-                let text = format!("a read has at most {FEED_OBJECTS_MAX} objects and {FEED_RELATIONS_MAX} relations");
+        Query::Counting(query) => reader.counting(query).await.map(Answer::Counting),
+        Query::Feed { viewer, objects, relations, counters } => {
+            if objects.len() > FEED_OBJECTS_MAX || relations.len().max(counters.len()) > FEED_RELATIONS_MAX {
+                let text = format!(
+                    "a read has at most {FEED_OBJECTS_MAX} objects and {FEED_RELATIONS_MAX} relations and counters"
+                );
                 return Err(Refusal::bad_request(text).into());
             }
             let found = relations.iter().map(|name| catalog.relation(name).cloned());
             let relations: Vec<Arc<RelationDef>> = found.collect::<Result<_, _>>()?;
-            let items = reader.counts(&objects, &relations, viewer.as_ref(), false).await?;
+            for counter in &counters {
+                catalog.counting.counter(counter)?;
+            }
+            let items = reader.counts(&objects, &relations, &counters, viewer.as_ref(), false).await?;
             Ok(Answer::Feed(FeedAnswer { items }))
         }
         Query::Object(id) => reader.object(id).await,
@@ -95,14 +105,14 @@ impl<E: Engine> Reader<'_, E> {
     }
 
     async fn row(&self, key: Key) -> Result<Option<Row>, Error> {
-        let loaded = self.load(&Wants { rows: vec![key], totals: Vec::new() }).await?;
+        let loaded = self.load(&Wants::rows(vec![key])).await?;
         Ok(loaded.rows.into_iter().next().flatten())
     }
 
     async fn edge(&self, key: EdgeKey) -> Result<EdgeAnswer, Error> {
         let relation = self.catalog.relation(&key.relation)?.clone();
         let rows = vec![Key::Edge(key.clone()), Key::Object(key.object.clone())];
-        let loaded = self.load(&Wants { rows, totals: Vec::new() }).await?;
+        let loaded = self.load(&Wants::rows(rows)).await?;
         self.check(&relation, &key.object, as_object(&loaded.rows[1]), Some(&key.subject))?;
         Ok(match as_edge(&loaded.rows[0]) {
             Some(edge) => EdgeAnswer {
@@ -122,12 +132,14 @@ impl<E: Engine> Reader<'_, E> {
         &self,
         objects: &[ObjectId],
         relations: &[Arc<RelationDef>],
+        counters: &[Name],
         viewer: Option<&SubjectId>,
         the_one: bool,
     ) -> Result<Vec<FeedItem>, Error> {
         let mut wants = Wants::default();
         let asks_object = relations.iter().any(|relation| relation.when.read.is_some());
         for object in objects {
+            wants.totals.extend(counters.iter().filter_map(|name| counter_of(object, name)));
             if asks_object {
                 wants.rows.push(Key::Object(object.clone()));
             }
@@ -144,6 +156,8 @@ impl<E: Engine> Reader<'_, E> {
         let mut items = Vec::with_capacity(objects.len());
         for object in objects {
             let registered = if asks_object { rows.next().flatten() } else { None };
+            let values = counters.iter().filter(|name| counter_of(object, name).is_some());
+            let values = values.map(|name| (name.clone(), totals.next().unwrap_or_default())).collect();
             let mut counts = BTreeMap::new();
             for relation in relations {
                 let edge = viewer.map(|_| rows.next().flatten());
@@ -154,7 +168,7 @@ impl<E: Engine> Reader<'_, E> {
                     Err(_) => None,
                 };
             }
-            items.push(FeedItem { object: object.clone(), relations: counts });
+            items.push(FeedItem { object: object.clone(), relations: counts, counters: values });
         }
         Ok(items)
     }
@@ -247,6 +261,12 @@ impl<E: Engine> Reader<'_, E> {
         let Some(condition) = &relation.when.read else { return Ok(()) };
         condition.check(Facts { auth: self.auth, object, subject, meta: None, now: self.now })
     }
+}
+
+/// A counter of an object, whose id is the key. A key is no longer than an id, so the longest objects have none.
+fn counter_of(object: &ObjectId, counter: &Name) -> Option<TotalKey> {
+    let key = KeyId::new(object.as_str()).ok()?;
+    Some(TotalKey::Counter(CountKey { name: counter.clone(), key }))
 }
 
 /// The count first, then a total for each kind.

@@ -1,12 +1,20 @@
 //! The rows that stores keep: typed and closed, so that each store lays them out in its own idiom.
 
+mod counting;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::day::Day;
 use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::time::{Stamp, Timestamp};
+
+pub use counting::{
+    Among, Attendee, Bits, BoardKey, CHUNK_BITS, ChunkKey, CountKey, LimitKey, SKETCH_ERROR, Score, ScoreKey, Sketch,
+    Standing, Used, UsedState,
+};
 
 /// The two ends of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -56,6 +64,26 @@ pub enum Key {
     Job(JobId),
     /// An API key.
     ApiKey(String),
+    /// A counter. Its value is a total, see [`TotalKey::Counter`]; it is named as a row where all rows are listed.
+    Counter(CountKey),
+    /// When a counter was last added to, where it keeps that.
+    Touched(CountKey),
+    /// A unique count.
+    Unique(CountKey),
+    /// What has been used of a limit.
+    Limit(LimitKey),
+    /// How many subjects of a sheet have been numbered.
+    Sheet(Name),
+    /// Which chunks a day has.
+    Day(Name, Day),
+    /// A part of a day's bitmap.
+    Chunk(ChunkKey),
+    /// A subject on a sheet.
+    Attendee(Name, SubjectId),
+    /// The seasons that a board has had.
+    Board(Name),
+    /// A member's score.
+    Score(ScoreKey),
 }
 
 /// The value of a row.
@@ -73,6 +101,26 @@ pub enum Row {
     Job(Job),
     /// See [`ApiKey`].
     ApiKey(ApiKey),
+    /// A counter's value; never 0, which is a counter that is not there.
+    Counter(i64),
+    /// When.
+    Touched(Timestamp),
+    /// See [`Sketch`].
+    Unique(Sketch),
+    /// See [`Used`].
+    Limit(Used),
+    /// The next number.
+    Sheet(u64),
+    /// The chunks, in order.
+    Day(Vec<u64>),
+    /// The lower parts of the numbers in it.
+    Chunk(Bits),
+    /// See [`Attendee`].
+    Attendee(Attendee),
+    /// When each season began, the newest last.
+    Board(Vec<Timestamp>),
+    /// See [`Score`].
+    Score(Score),
 }
 
 /// A registered object.
@@ -231,6 +279,22 @@ pub enum TotalKey {
         /// The relation.
         relation: Name,
     },
+    /// A counter. The only total that may be negative, and the only one that no rows stand behind.
+    Counter(CountKey),
+    /// How many were there on a day.
+    Present {
+        /// The sheet.
+        sheet: Name,
+        /// The day.
+        day: Day,
+    },
+}
+
+impl TotalKey {
+    /// Whether it counts edges. The others are counted by rows of their own kind, or by none.
+    pub fn counts_edges(&self) -> bool {
+        matches!(self, Self::Object { .. } | Self::Kind { .. } | Self::Subject { .. })
+    }
 }
 
 /// Names one newest-first list of edges.

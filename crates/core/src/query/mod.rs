@@ -1,5 +1,7 @@
 //! Everything that can be asked without changing anything, and what is answered.
 
+mod counting;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,11 @@ use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::rows::{JobId, Role, Side};
 use crate::time::Timestamp;
+
+pub use counting::{
+    BoardAnswer, BoardItem, CountedDay, CounterAnswer, CountingAnswer, CountingQuery, DayAnswer, DaysAnswer,
+    LimitAnswer, Matching, PresenceAnswer, SeasonItem, SeasonsAnswer, StandingAnswer, SubjectDaysAnswer, UniqueAnswer,
+};
 
 /// A question.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,7 +59,11 @@ pub enum Query {
         objects: Vec<ObjectId>,
         /// The relations.
         relations: Vec<Name>,
+        /// The counters; an object's id is the key.
+        counters: Vec<Name>,
     },
+    /// About what is counted.
+    Counting(CountingQuery),
     /// A registered object.
     Object(ObjectId),
     /// A job.
@@ -73,6 +84,8 @@ pub enum Answer {
     List(ListAnswer),
     /// To [`Query::Feed`].
     Feed(FeedAnswer),
+    /// To [`Query::Counting`].
+    Counting(CountingAnswer),
     /// To [`Query::Object`].
     Object(ObjectReply),
     /// To [`Query::Job`].
@@ -171,6 +184,10 @@ pub struct FeedItem {
     /// Its count, and the viewer's part, in each relation asked for.
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, CountAnswer>))]
     pub relations: BTreeMap<Name, CountAnswer>,
+    /// The value of each counter asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, i64>))]
+    pub counters: BTreeMap<Name, i64>,
 }
 
 /// Every API key.

@@ -1,4 +1,6 @@
-//! What is declared: the relations that exist and how each behaves.
+//! What is declared: the relations that exist and how each behaves, and what is counted.
+
+mod counting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,6 +9,8 @@ use crate::condition::Condition;
 use crate::error::Refusal;
 use crate::id::Name;
 use crate::meta::MetaShape;
+
+pub use counting::{Algorithm, BoardDef, CounterDef, Counting, LimitDef, Per, RateLimit, SheetDef, Ties, UniqueDef};
 
 /// Who may read the edges of a relation, apart from servers with an API key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,6 +56,8 @@ pub struct RelationDef {
     pub allow_self: bool,
     /// Conditions.
     pub when: Conditions,
+    /// A limit that every change has to pass first.
+    pub rate_limit: Option<RateLimit>,
 }
 
 impl RelationDef {
@@ -67,6 +73,7 @@ impl RelationDef {
             mutable_meta: false,
             allow_self: true,
             when: Conditions::default(),
+            rate_limit: None,
         }
     }
 }
@@ -75,6 +82,8 @@ impl RelationDef {
 #[derive(Clone, Debug)]
 pub struct Catalog {
     relations: BTreeMap<Name, Arc<RelationDef>>,
+    /// Counters, unique counts, attendance, boards, limits.
+    pub counting: Counting,
     /// How long an idempotency key is remembered.
     pub idempotency_ttl_ms: u64,
 }
@@ -85,7 +94,8 @@ pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 60 * 60 * 1000;
 impl Default for Catalog {
     fn default() -> Self {
         let built_in = [("like", ReadPolicy::Public), ("bookmark", ReadPolicy::Own), ("favorite", ReadPolicy::Own)];
-        let mut catalog = Self { relations: BTreeMap::new(), idempotency_ttl_ms: IDEMPOTENCY_TTL_MS };
+        let mut catalog =
+            Self { relations: BTreeMap::new(), counting: Counting::built_in(), idempotency_ttl_ms: IDEMPOTENCY_TTL_MS };
         for (name, read) in built_in {
             catalog.declare(RelationDef::new(Name::new(name).expect("built-in names are valid"), read));
         }
@@ -105,6 +115,18 @@ impl Catalog {
             name: name.clone(),
             near: nearest(name.as_str(), self.relations.keys().map(Name::as_str)).and_then(|near| Name::new(near).ok()),
         })
+    }
+
+    /// The limit of this name, whether it is declared by itself or with what has to pass it.
+    pub fn limit_named(&self, name: &str) -> Option<&LimitDef> {
+        let counting = &self.counting;
+        let alone = counting.limits().map(|limit| &**limit);
+        let with = (self.relations.values().filter_map(|def| def.rate_limit.as_ref()))
+            .chain(counting.counters().filter_map(|def| def.rate_limit.as_ref()))
+            .chain(counting.uniques().filter_map(|def| def.rate_limit.as_ref()))
+            .chain(counting.sheets().filter_map(|def| def.rate_limit.as_ref()))
+            .chain(counting.boards().filter_map(|def| def.rate_limit.as_ref()));
+        alone.chain(with.map(|limit| &*limit.limit)).find(|limit| limit.name == name)
     }
 
     /// Every declared relation, by name.

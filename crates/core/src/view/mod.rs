@@ -6,12 +6,18 @@
 //!
 //! A store that is far away is asked for as little as possible: see [`Reading::Lean`].
 
+mod ranks;
+mod wants;
+
 use std::collections::HashMap;
 
 use crate::command::Cost;
 use crate::error::Refusal;
 use crate::rows::{Change, Changes, Edge, EdgeKey, Key, Row, TotalKey};
 use crate::time::Stamp;
+
+use ranks::Ranks;
+pub use wants::Wants;
 
 /// Why a rule did not answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,28 +34,15 @@ impl From<Refusal> for Stop {
     }
 }
 
-/// Rows and totals to load.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Wants {
-    /// Rows.
-    pub rows: Vec<Key>,
-    /// Totals.
-    pub totals: Vec<TotalKey>,
-}
-
-impl Wants {
-    /// Whether nothing is wanted.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.totals.is_empty()
-    }
-}
-
 /// A map whose hash is fast on short keys. The seed comes from outside: callers choose the ids in
 /// it, and must not be able to choose how they are spread.
 type Map<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 
 /// From this many commands on, totals that are only added to are not loaded.
 const LEAN_COMMANDS_MIN: usize = 256;
+
+/// More than this at once is added to a counter only by looking at it first.
+const BLIND_MAX: u64 = 1 << 40;
 
 /// How much is loaded, and how much of it is held against the commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -92,10 +85,13 @@ enum State {
 pub struct View {
     rows: Map<Key, Slot<Option<Row>>>,
     totals: Map<TotalKey, Slot<i64>>,
+    ranks: Ranks,
     missing: Wants,
     reading: Reading,
     /// Whether answers must carry true totals, because they are written down.
     exact: bool,
+    /// Whether counters are loaded before they are added to.
+    careful: bool,
     /// The rows that the command at hand looked at.
     looked_at: Vec<Key>,
     /// Whether the batch is so small that another load would cost more than totals that nobody needs.
@@ -173,13 +169,15 @@ impl View {
     pub fn loaded(&self) -> Wants {
         let rows = self.rows.keys().cloned().collect();
         let totals = self.totals.iter().filter(|(_, slot)| slot.state == State::Loaded);
-        Wants { rows, totals: totals.map(|(key, _)| key.clone()).collect() }
+        let ranks = self.ranks.known().cloned().collect();
+        Wants { rows, totals: totals.map(|(key, _)| key.clone()).collect(), ranks }
     }
 
     /// Notes what is to be loaded, before any rule asks for it.
     pub fn miss(&mut self, wants: &Wants) {
         wants.rows.iter().for_each(|key| _ = self.miss_row(key));
         wants.totals.iter().for_each(|key| _ = self.miss_total(key));
+        wants.ranks.iter().for_each(|standing| self.miss_rank(standing));
     }
 
     /// Whether answers carry true totals from here on, rather than such that the commit corrects.
@@ -188,11 +186,21 @@ impl View {
         std::mem::replace(&mut self.exact, exact)
     }
 
+    /// Says that a commit of the same batch was refused, so that counters are looked at before they are added to: one of
+    /// them may be about to overflow.
+    pub fn set_careful(&mut self) {
+        self.careful = true;
+    }
+
     /// Whether a total may be added to without being loaded.
     fn may_be_blind(&self, key: &TotalKey, by: i64) -> bool {
-        // Taking away from what is shown must not lead below zero, so somebody has to look.
-        let shown = !matches!(key, TotalKey::Subject { .. });
-        self.reading != Reading::Whole && !(shown && (self.exact || by < 0))
+        // Taking away from what is shown must not lead below zero, so somebody has to look; and so near a counter's ends.
+        let may = match key {
+            TotalKey::Subject { .. } => true,
+            TotalKey::Counter(_) => !self.exact && !self.careful && by.unsigned_abs() <= BLIND_MAX,
+            _ => !self.exact && by >= 0,
+        };
+        self.reading != Reading::Whole && may
     }
 
     /// Names every row that the rule is about to look at; stops if one is not loaded.
@@ -307,6 +315,9 @@ impl View {
             return Err(Stop::Miss);
         };
         let was = std::mem::replace(&mut slot.now, row);
+        if let Key::Score(score) = &key {
+            self.ranks.touch(score);
+        }
         self.undo.push(Undo::Row(key, was));
         Ok(())
     }
@@ -329,7 +340,15 @@ impl View {
             return Err(Stop::Miss);
         };
         let known = slot.state == State::Loaded;
-        let after = slot.now.checked_add(by).filter(|after| *after >= 0 || by > 0 || !known);
+        let counter = matches!(key, TotalKey::Counter(_));
+        let after = slot.now.checked_add(by).filter(|after| *after >= 0 || by > 0 || !known || counter);
+        if after.is_none() && counter {
+            return Err(Refusal::Conflict(format!(
+                "{by} more or less would overflow the counter, which is at {}",
+                slot.now
+            ))
+            .into());
+        }
         let Some(after) = after else {
             return Err(Refusal::Broken(format!("{key:?} would become {}{by:+}", slot.now)).into());
         };

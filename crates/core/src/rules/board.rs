@@ -1,0 +1,168 @@
+//! Who leads: scores in order, and the ranks that follow from it.
+
+use crate::catalog::{BoardDef, Ties};
+use crate::command::{Reply, ScoreChange, ScoreReply};
+use crate::decide::Context;
+use crate::error::Refusal;
+use crate::id::{Name, SubjectId};
+use crate::limits::{SCORE_MAX, SEASONS_MAX};
+use crate::rows::{Among, BoardKey, Key, Row, Score, ScoreKey, Standing};
+use crate::rules::limit;
+use crate::time::{Stamp, Timestamp};
+use crate::view::{Stop, View};
+
+/// The board in the season of a moment.
+pub fn board_key(def: &BoardDef, now: Timestamp) -> BoardKey {
+    let season = def.season.as_ref().map_or(Timestamp(0), |schedule| schedule.season(now));
+    BoardKey { board: def.name.clone(), season, levels: false }
+}
+
+/// Changes a member's score.
+pub fn score(
+    board: &Name,
+    member: &SubjectId,
+    change: ScoreChange,
+    context: &Context<'_>,
+    view: &mut View,
+) -> Result<Reply, Stop> {
+    let def = context.catalog.counting.board(board)?;
+    check(def, change)?;
+    let key = ScoreKey { board: board_key(def, context.now()), member: member.clone() };
+    let mut rows = vec![Key::Score(key.clone())];
+    if def.season.is_some() {
+        rows.push(Key::Board(board.clone()));
+    }
+    rows.extend(limit::row(def.rate_limit.as_ref(), Some(member), ""));
+    view.want(&rows, &[])?;
+    let before = read(&key, view)?;
+    let after = match (change, before) {
+        (ScoreChange::Leave, _) => None,
+        (ScoreChange::By(by), before) => {
+            let score = before.map_or(0, |before| before.score).checked_add(by);
+            let fits = score.filter(|score| score.unsigned_abs() <= SCORE_MAX.unsigned_abs());
+            Some(fits.ok_or_else(|| Refusal::Conflict(format!("a score is between -{SCORE_MAX} and {SCORE_MAX}")))?)
+        }
+        (ScoreChange::To(score), Some(before)) if def.best_of => Some(score.max(before.score)),
+        (ScoreChange::To(score), _) => Some(score),
+    };
+    let changed = after != before.map(|before| before.score);
+    let after = after.map(|score| Score { score, reached: context.stamp });
+    let after = if changed { after } else { before };
+    if changed {
+        limit::pass(def.rate_limit.as_ref(), Some(member), "", context, view)?;
+        put(def, &key, before, after, view)?;
+        if after.is_some() {
+            note_season(&key.board, view)?;
+        }
+    }
+    let rank = match after {
+        Some(score) => Some(rank(def.ties, &key, score, changed, view)?),
+        None => None,
+    };
+    let season = def.season.as_ref().map(|_| key.board.season);
+    let score = after.map(|after| after.score);
+    Ok(Reply::Score(ScoreReply { board: board.clone(), member: member.clone(), score, rank, changed, season }))
+}
+
+fn check(def: &BoardDef, change: ScoreChange) -> Result<(), Refusal> {
+    match change {
+        ScoreChange::By(_) if def.best_of => {
+            Err(Refusal::bad_request(format!("`{}` keeps the best score; set it, do not add to it", def.name)))
+        }
+        ScoreChange::To(score) | ScoreChange::By(score) if score.unsigned_abs() > SCORE_MAX.unsigned_abs() => {
+            Err(Refusal::bad_request(format!("a score is between -{SCORE_MAX} and {SCORE_MAX}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads a score.
+pub fn read(key: &ScoreKey, view: &mut View) -> Result<Option<Score>, Stop> {
+    match view.row(&Key::Score(key.clone()))? {
+        Some(Row::Score(score)) => Ok(Some(score)),
+        None => Ok(None),
+        Some(_) => Err(Refusal::Broken("a score's key holds another row".into()).into()),
+    }
+}
+
+/// Writes a score, or takes it away, with what `dense` ranks stand on.
+pub fn put(
+    def: &BoardDef,
+    key: &ScoreKey,
+    before: Option<Score>,
+    after: Option<Score>,
+    view: &mut View,
+) -> Result<(), Stop> {
+    if def.ties == Ties::Dense {
+        let levels = [before, after].map(|score| score.map(|score| level_key(&key.board, score.score)).transpose());
+        let [from, to] = levels;
+        let (from, to) = (from?, to?);
+        let rows: Vec<Key> = [&from, &to].into_iter().flatten().cloned().map(Key::Score).collect();
+        view.want(&rows, &[])?;
+        if let (Some(level), Some(score)) = (from, before) {
+            move_level(level, score.score, -1, view)?;
+        }
+        if let (Some(level), Some(score)) = (to, after) {
+            move_level(level, score.score, 1, view)?;
+        }
+    }
+    view.set(Key::Score(key.clone()), after.map(Row::Score))
+}
+
+/// The different scores of a board are a board of their own, in which each stands once.
+fn level_key(board: &BoardKey, score: i64) -> Result<ScoreKey, Refusal> {
+    Ok(ScoreKey { board: BoardKey { levels: true, ..board.clone() }, member: SubjectId::new(&score.to_string())? })
+}
+
+/// One member more or less has this score.
+fn move_level(level: ScoreKey, score: i64, by: i64, view: &mut View) -> Result<(), Stop> {
+    let row = Key::Score(level);
+    let members = match view.row_uncounted(&row)? {
+        Some(Row::Score(level)) => level.reached.0,
+        _ => 0,
+    };
+    let members =
+        members.checked_add_signed(by).ok_or_else(|| Refusal::Broken("a level has too few members".into()))?;
+    view.set_uncounted(row, (members > 0).then_some(Row::Score(Score { score, reached: Stamp(members) })))
+}
+
+/// A board lists its seasons from the first score of each on.
+fn note_season(board: &BoardKey, view: &mut View) -> Result<(), Stop> {
+    if board.season == Timestamp(0) {
+        return Ok(());
+    }
+    let row = Key::Board(board.board.clone());
+    let mut seasons = match view.row_uncounted(&row)? {
+        Some(Row::Board(seasons)) => seasons,
+        _ => Vec::new(),
+    };
+    if let Err(place) = seasons.binary_search(&board.season) {
+        seasons.insert(place, board.season);
+        let over = seasons.len().saturating_sub(SEASONS_MAX);
+        seasons.drain(..over);
+        view.set_uncounted(row, Some(Row::Board(seasons)))?;
+    }
+    Ok(())
+}
+
+/// The place whose number of members before it gives a rank; and what to add to that number.
+pub fn rank_standing(ties: Ties, key: &ScoreKey, score: Score) -> (Standing, u64) {
+    let (board, score_only) = (key.board.clone(), score.score);
+    match ties {
+        Ties::FirstToReach => (Standing::of(key, score), 1),
+        Ties::Shared => (Standing { board, score: score_only, among: Among::First }, 1),
+        Ties::Dense => {
+            (Standing { board: BoardKey { levels: true, ..board }, score: score_only, among: Among::First }, 1)
+        }
+    }
+}
+
+fn rank(ties: Ties, key: &ScoreKey, score: Score, changed: bool, view: &mut View) -> Result<u64, Stop> {
+    if ties == Ties::FirstToReach && changed {
+        // Just reached, so it stands last among its equals: whoever stands before the end, itself included. Asked like
+        // this, the question does not depend on the time, which differs when the rule is run again.
+        return view.before(&Standing { board: key.board.clone(), score: score.score, among: Among::Last });
+    }
+    let (standing, more) = rank_standing(ties, key, score);
+    Ok(view.before(&standing)? + more)
+}

@@ -1,0 +1,31 @@
+//! What is to be loaded.
+
+use crate::rows::{Key, Standing, TotalKey};
+
+/// Rows, totals and ranks to load.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Wants {
+    /// Rows.
+    pub rows: Vec<Key>,
+    /// Totals.
+    pub totals: Vec<TotalKey>,
+    /// Places of which is asked how many members of their boards stand before them.
+    pub ranks: Vec<Standing>,
+}
+
+impl Wants {
+    /// These rows alone.
+    pub fn rows(rows: Vec<Key>) -> Self {
+        Self { rows, ..Self::default() }
+    }
+
+    /// These totals alone.
+    pub fn totals(totals: Vec<TotalKey>) -> Self {
+        Self { totals, ..Self::default() }
+    }
+
+    /// Whether nothing is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.totals.is_empty() && self.ranks.is_empty()
+    }
+}

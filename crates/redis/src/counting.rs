@@ -16,8 +16,6 @@ pub(crate) struct BoardKeys {
     pub(crate) order: String,
     /// Each member's score, which is the row.
     pub(crate) scores: String,
-    /// How many have each score.
-    pub(crate) levels: String,
 }
 
 /// A number in a hash.
@@ -55,7 +53,7 @@ impl Keys {
         let season = if board.season == Timestamp(0) { "all".into() } else { board.season.to_string() };
         let dense = if board.levels { ":dense" } else { "" };
         let order = format!("{}:{season}{dense}", self.tagged("b", board.board.as_str()));
-        BoardKeys { scores: format!("{order}:scores"), levels: format!("{order}:levels"), order }
+        BoardKeys { scores: format!("{order}:scores"), order }
     }
 
     /// Where a row of counting is; nothing for any other.
@@ -87,9 +85,6 @@ impl Keys {
             },
             TotalKey::Present { sheet, day } => {
                 Number { hash: self.sheet(sheet, "present"), field: day.to_string(), entry: None }
-            }
-            TotalKey::Level { board, score } => {
-                Number { hash: self.board(board).levels, field: score.to_string(), entry: None }
             }
             TotalKey::Object { .. } | TotalKey::Kind { .. } | TotalKey::Subject { .. } => return None,
         })

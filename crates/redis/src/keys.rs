@@ -20,8 +20,8 @@
 //! | `tally:a:{daily}:who` | hash | each subject's number and days |
 //! | `tally:b:{weekly}` | JSON | the seasons of a board |
 //! | `tally:b:{weekly}:<season>` | sorted set | members in order, behind when they reached their scores; `all` without seasons |
-//! | `tally:b:{weekly}:<season>:scores`, `…:levels` | hash | each member's score and when; how many have a score |
-//! | `tally:b:{weekly}:<season>:dense…` | | the same for the different scores, where ranks are dense |
+//! | `tally:b:{weekly}:<season>:scores` | hash | each member's score, and when it was reached |
+//! | `tally:b:{weekly}:<season>:dense`, `…:scores` | | the different scores, and how many have each; where ranks are dense |
 //! | `tally:r:{r7}`, `…:due` | hash, sorted set | remembered answers, and when they may go |
 //! | `tally:sys:{sys}:…` | | API keys, jobs, names of relations, the newest stamp, leases |
 //! | `tally:i:{1f}` | sorted set | what there is in a slot, by name |

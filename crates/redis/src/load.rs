@@ -152,7 +152,7 @@ impl Redis {
                 question.ask(to, "h", &[K(&kinds), T(kind.as_str())]);
             }
             // A number, see above.
-            TotalKey::Counter(_) | TotalKey::Present { .. } | TotalKey::Level { .. } => {}
+            TotalKey::Counter(_) | TotalKey::Present { .. } => {}
         }
     }
 

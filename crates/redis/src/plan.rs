@@ -177,7 +177,7 @@ impl<'a> Plan<'a> {
                 }
             }
             // A number, see above.
-            TotalKey::Counter(_) | TotalKey::Present { .. } | TotalKey::Level { .. } => {}
+            TotalKey::Counter(_) | TotalKey::Present { .. } => {}
         }
     }
 
@@ -368,7 +368,7 @@ impl<'a> Plan<'a> {
                 (self.keys.kinds(object.as_str(), relation.as_str()), kind, relation)
             }
             // A number, see above.
-            TotalKey::Counter(_) | TotalKey::Present { .. } | TotalKey::Level { .. } => return,
+            TotalKey::Counter(_) | TotalKey::Present { .. } => return,
         };
         if !matches!(total, TotalKey::Kind { .. }) {
             self.usual = Usual::Ended;
@@ -394,7 +394,7 @@ impl<'a> Plan<'a> {
             // Shown to nobody; a limit loads it.
             TotalKey::Subject { .. } => {}
             // A number, see above.
-            TotalKey::Counter(_) | TotalKey::Present { .. } | TotalKey::Level { .. } => {}
+            TotalKey::Counter(_) | TotalKey::Present { .. } => {}
         }
     }
 }

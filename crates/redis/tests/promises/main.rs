@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
 
 mod access;
+mod counting;
 mod crash;
 mod failover;
 mod ledger;
@@ -12,6 +13,7 @@ mod mend;
 mod moods;
 mod network;
 mod nodes;
+mod oracle;
 mod replicas;
 mod support;
 mod writes;

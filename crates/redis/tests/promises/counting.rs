@@ -1,0 +1,165 @@
+//! Counters and boards where Redis is special: ends of numbers, lost answers, ties.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tally_core::command::{Command, Reply};
+use tally_core::rows::{BoardKey, Change, Changes, CountKey, Key, Row, Score, ScoreKey, Standing, TotalKey};
+use tally_core::time::{Stamp, Timestamp};
+use tally_core::view::{View, Wants};
+use tally_core::{KeyId, SubjectId};
+use tally_engine::{CommitError, Engine, Failure, Mark, Seen};
+use tally_redis::Redis;
+use tally_testing::{Cut, Direction};
+
+use crate::network::{holds, once, proxied};
+use crate::support::{Store, engine, name, shared, shared_cluster};
+
+fn counter(key: &str) -> CountKey {
+    CountKey { name: name("views"), key: KeyId::new(key).unwrap() }
+}
+
+fn count(key: &str, by: i64) -> Command {
+    Command::Count { counter: name("views"), key: KeyId::new(key).unwrap(), by }
+}
+
+async fn value(engine: &Redis, key: &str) -> i64 {
+    let wants = Wants::totals(vec![TotalKey::Counter(counter(key))]);
+    engine.load(&wants).await.unwrap().totals[0]
+}
+
+async fn add(engine: &Redis, adds: &[(&str, i64)], rows: Vec<(Key, Change)>) -> Result<Vec<i64>, CommitError> {
+    let adds = adds.iter().map(|(key, by)| (TotalKey::Counter(counter(key)), *by)).collect();
+    let changes = Changes { rows, adds, stamp: Stamp(1) };
+    let seen = Seen { mark: Mark::default(), view: &View::default() };
+    Ok(engine.commit(seen, &changes).await?.totals.unwrap())
+}
+
+/// Some near the ends of numbers, some near those of exact floating-point ones, some near where the pieces meet.
+const EDGES: [i64; 16] = [
+    i64::MAX,
+    i64::MAX - 1,
+    i64::MAX - 512,
+    i64::MAX / 2,
+    9_223_372_036_000_000_000,
+    9_223_372_035_999_999_999,
+    (1 << 53) + 1,
+    1_000_000_000,
+    999_999_999,
+    1,
+    -1,
+    -1_000_000_000,
+    -(1 << 53) - 1,
+    i64::MIN / 2,
+    i64::MIN + 1,
+    i64::MIN,
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_reaches_both_ends_and_goes_past_neither() {
+    for url in [shared(""), shared_cluster("")] {
+        let engine = engine(&url);
+        engine.prepare().await.unwrap();
+        for (number, start) in EDGES.into_iter().enumerate() {
+            for by in EDGES {
+                let (key, other) = (format!("k{number}:{by}"), format!("other{number}:{by}"));
+                assert_eq!(add(&engine, &[(&key, start)], Vec::new()).await.unwrap(), [start]);
+                // Another counter and a row in the same commit, which are not to be changed alone.
+                let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
+                let row = Key::Score(ScoreKey { board, member: SubjectId::new(&key).unwrap() });
+                let after = Some(Row::Score(Score { score: 1, reached: Stamp(1) }));
+                let rows = vec![(row.clone(), Change { before: None, after })];
+                let taken = add(&engine, &[(&other, 5), (&key, by)], rows).await;
+                let there = engine.load(&Wants::rows(vec![row])).await.unwrap().rows[0].is_some();
+                let (now, beside) = (value(&engine, &key).await, value(&engine, &other).await);
+                match start.checked_add(by) {
+                    Some(sum) => {
+                        assert_eq!(taken.unwrap(), [5, sum]);
+                        assert_eq!((now, beside, there), (sum, 5, true), "{start} {by:+}");
+                    }
+                    None => {
+                        assert!(matches!(taken, Err(CommitError::Conflict)), "{start} {by:+}");
+                        assert_eq!((now, beside, there), (start, 0, false), "{start} {by:+}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_overflows_is_refused_and_what_fits_is_done() {
+    for url in [shared(""), shared_cluster("")] {
+        let store = Store::open(&url).await;
+        let value_of = |reply: Reply| if let Reply::Count(reply) = reply { reply.value } else { panic!("{reply:?}") };
+        assert_eq!(value_of(store.apply(count("post:1", i64::MAX - 1)).await.unwrap()), i64::MAX - 1);
+        assert_eq!(value_of(store.apply(count("post:1", 1)).await.unwrap()), i64::MAX);
+        let refused = store.runner.apply(tally_core::Call::system(count("post:1", 1))).await.unwrap();
+        assert!(refused.reply.is_err(), "{refused:?}");
+        assert_eq!(value_of(store.apply(count("post:1", -1)).await.unwrap()), i64::MAX - 1);
+        assert_eq!(value(&store.engine, "post:1").await, i64::MAX - 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_addition_whose_answer_is_lost_counts_once() -> Result<(), Failure> {
+    let (proxy, url, direct) = proxied("");
+    let (store, outside) = (Store::open(&url).await, engine(&direct));
+    let mut expected = 0;
+    for cut in [Cut::Before, Cut::After] {
+        for side in [Direction::Request, Direction::Answer] {
+            let hit = Arc::new(AtomicBool::new(false));
+            let told = hit.clone();
+            let cutting = once(move |direction, bytes| {
+                let found = match side {
+                    Direction::Request => direction == side && holds(bytes, "alone") && holds(bytes, ":t:{"),
+                    Direction::Answer => direction == side && holds(bytes, "done"),
+                };
+                told.fetch_or(found, Ordering::SeqCst);
+                found
+            });
+            proxy.cut_when(cut, cutting);
+            let reply = store.apply(count("post:1", 3)).await?;
+            expected += 3;
+            assert!(matches!(&reply, Reply::Count(reply) if reply.value == expected), "{cut:?} {side:?}: {reply:?}");
+            assert!(hit.load(Ordering::SeqCst), "{cut:?} {side:?}: nothing was cut");
+            proxy.pass();
+            assert_eq!(value(&outside, "post:1").await, expected, "{cut:?} {side:?}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_who_are_equal_stand_in_the_order_of_a_plain_sort() {
+    for (url, members) in [(shared(""), 3_000), (shared_cluster(""), 500)] {
+        let engine = engine(&url);
+        engine.prepare().await.unwrap();
+        let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
+        let mut all: Vec<(Score, SubjectId)> = (0..members)
+            .map(|number: u64| {
+                let letters = ["a", "A", "é", "z", "}", "~", "ÿ", "👍"];
+                let member = format!("{}{}", letters[number as usize % 8], number * 7_919 % 10_007);
+                let score = Score { score: (number % 3) as i64 - 1, reached: Stamp(number * 31 % 5) };
+                (score, SubjectId::new(&member).unwrap())
+            })
+            .collect();
+        let key_of = |member: &SubjectId| ScoreKey { board: board.clone(), member: member.clone() };
+        let change = |score: Score| Change { before: None, after: Some(Row::Score(score)) };
+        let rows = all.iter().map(|(score, member)| (Key::Score(key_of(member)), change(*score))).collect();
+        add(&engine, &[], rows).await.unwrap();
+        all.sort_by_key(|(score, member)| (-score.score, score.reached, member.clone()));
+        let mut ranks: Vec<Standing> = all.iter().map(|(score, member)| Standing::of(&key_of(member), *score)).collect();
+        let expected: Vec<u64> = (0..members).collect();
+        // And where somebody would stand who is not there.
+        let absent = all.iter().map(|(score, member)| {
+            let member = SubjectId::new(&format!("{member}!")).unwrap();
+            Standing::of(&key_of(&member), *score)
+        });
+        ranks.extend(absent);
+        let before = |standing: &Standing| all.iter().filter(|(score, who)| standing.is_behind(who, *score)).count();
+        let absent: Vec<u64> = ranks[members as usize..].iter().map(|standing| before(standing) as u64).collect();
+        let found = engine.load(&Wants { ranks, ..Wants::default() }).await.unwrap().ranks;
+        assert_eq!(found, [expected, absent].concat());
+    }
+}

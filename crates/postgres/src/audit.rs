@@ -27,7 +27,9 @@ WITH counted AS (
     WHERE object > $1 AND ($2::text IS NULL OR object <= $2) AND NOT hidden AND kind IS NOT NULL GROUP BY 1, 2, 3
 ), stored AS (
     SELECT object, relation, kind, sum(n)::int8 AS n FROM object_total
-    WHERE object > $1 AND ($2::text IS NULL OR object <= $2) GROUP BY 1, 2, 3
+    WHERE object > $1 AND ($2::text IS NULL OR object <= $2)
+      -- Names begin with a letter; totals of other kinds count no edges.
+      AND (kind = '' OR kind >= 'a') GROUP BY 1, 2, 3
 ), compared AS (
     SELECT object, relation, kind, coalesce(s.n, 0) AS stored, coalesce(c.n, 0) AS counted
     FROM counted c FULL JOIN stored s USING (object, relation, kind))

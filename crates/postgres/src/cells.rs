@@ -1,107 +1,47 @@
-//! The tables of everything but edges and totals: each described once, read and written alike.
+//! Tables of everything but edges and totals: each described once, read and written alike.
 //!
 //! A row travels as texts, one for each column; SQL turns them into the column's own type and back.
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use tally_core::rows::{ApiKey, Job, JobId, Key, Object, Replay, ReplayKey, Role, Row, Subject};
-use tally_core::time::{Stamp, Timestamp};
-use tally_core::{ObjectId, SubjectId};
-use tally_engine::StoreError;
-
-use crate::error::unreadable;
 
 /// A row's columns.
 pub(crate) type Cells = Vec<Option<String>>;
 
 /// What a column holds.
 #[derive(Clone, Copy)]
-enum Cell {
+pub(crate) enum Cell {
     Text,
     Json,
     /// A time, to the millisecond.
     Time,
+    Times,
     Int,
+    Ints,
+    Bool,
+    /// A calendar date, as days since 1970.
+    Day,
+    /// Bytes, in hex.
+    Bytes,
+}
+
+/// How a table guards rows that are not there, which nobody can lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fence {
+    /// Not at all.
+    None,
+    /// Looked at often and changed seldom: who looks shares a fence, who changes holds it alone.
+    Changed,
+    /// Changed often: who makes a row shares a fence, who decided on an absence and left it holds it alone.
+    Absent,
 }
 
 /// A table, its key first.
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    columns: &'static [(&'static str, Cell)],
-    keys: usize,
-    /// Whether decisions look at its rows without changing them, so that its absences need a guard.
-    pub(crate) fenced: bool,
+    pub(crate) columns: &'static [(&'static str, Cell)],
+    pub(crate) keys: usize,
+    pub(crate) fence: Fence,
 }
 
-use Cell::{Int, Json, Text, Time};
-
-/// Every table that this module knows.
-pub(crate) static TABLES: [Table; 5] = [
-    Table {
-        name: "object",
-        columns: &[
-            ("object", Text),
-            ("status", Text),
-            ("attributes", Json),
-            ("created_at", Time),
-            ("updated_at", Time),
-        ],
-        keys: 1,
-        fenced: true,
-    },
-    Table {
-        name: "subject",
-        columns: &[("subject", Text), ("suspended_at", Time), ("job", Text)],
-        keys: 1,
-        fenced: true,
-    },
-    Table {
-        name: "replay",
-        columns: &[("caller", Text), ("key", Text), ("fields", Json), ("answer", Text), ("expires_at", Time)],
-        keys: 2,
-        // Looked up and written in one decision: the key itself is guard enough.
-        fenced: false,
-    },
-    Table {
-        name: "job",
-        columns: &[
-            ("id", Text),
-            ("work", Json),
-            ("before_us", Int),
-            ("edges", Int),
-            ("created_at", Time),
-            ("finished_at", Time),
-        ],
-        keys: 1,
-        fenced: true,
-    },
-    Table {
-        name: "api_key",
-        columns: &[
-            ("id", Text),
-            ("hash", Text),
-            ("role", Text),
-            ("name", Text),
-            ("created_at", Time),
-            ("revoked_at", Time),
-        ],
-        keys: 1,
-        fenced: true,
-    },
-];
-
-/// Which table a key is in, by its place in [`TABLES`]; edges have a table of their own kind.
-pub(crate) fn table_of(key: &Key) -> Option<usize> {
-    match key {
-        Key::Edge(_) => None,
-        Key::Object(_) => Some(0),
-        Key::Subject(_) => Some(1),
-        Key::Replay(_) => Some(2),
-        Key::Job(_) => Some(3),
-        Key::ApiKey(_) => Some(4),
-        _ => None,
-    }
-}
+use Cell::{Bool, Bytes, Day, Int, Ints, Json, Text, Time, Times};
 
 impl Cell {
     /// SQL that turns a text into the column's type.
@@ -109,8 +49,15 @@ impl Cell {
         match self {
             Text => text.to_owned(),
             Json => format!("{text}::json"),
-            Time => format!("timestamptz 'epoch' + {text}::int8 * interval '1 millisecond'"),
+            Time => format!("(timestamptz 'epoch' + {text}::int8 * interval '1 millisecond')"),
+            Times => format!(
+                "ARRAY(SELECT timestamptz 'epoch' + ms * interval '1 millisecond' FROM unnest({text}::int8[]) AS ms)"
+            ),
             Int => format!("{text}::int8"),
+            Ints => format!("{text}::int8[]"),
+            Bool => format!("{text}::bool"),
+            Day => format!("(date '1970-01-01' + {text}::int4)"),
+            Bytes => format!("decode({text}, 'hex')"),
         }
     }
 
@@ -118,8 +65,11 @@ impl Cell {
     fn to_text(self, column: &str) -> String {
         match self {
             Text => column.to_owned(),
-            Json | Int => format!("{column}::text"),
+            Json | Int | Ints | Bool => format!("{column}::text"),
             Time => format!("(extract(epoch from {column}) * 1000)::int8::text"),
+            Times => format!("ARRAY(SELECT (extract(epoch from at) * 1000)::int8 FROM unnest({column}) AS at)::text"),
+            Day => format!("({column} - date '1970-01-01')::text"),
+            Bytes => format!("encode({column}, 'hex')"),
         }
     }
 }
@@ -135,6 +85,12 @@ impl Table {
         self.columns[..self.keys].iter().map(|(name, _)| format!("t.{name}")).collect()
     }
 
+    /// SQL for the key that the parameters from `$first` on hold, each a text.
+    pub(crate) fn key_values(&self, first: usize) -> Vec<String> {
+        let cells = self.columns[..self.keys].iter().zip(first..);
+        cells.map(|((_, cell), n)| cell.typed(&format!("${n}::text"))).collect()
+    }
+
     /// How many columns there are.
     pub(crate) fn width(&self) -> usize {
         self.columns.len()
@@ -142,15 +98,12 @@ impl Table {
 
     /// The parameters from `$first` on, one text array for each of the first columns, as rows `w`.
     pub(crate) fn rows(&self, columns: usize, first: usize) -> String {
-        let arrays: Vec<String> = (first..first + columns).map(|n| format!("${n}::text[]")).collect();
-        let names: Vec<&str> = self.columns[..columns].iter().map(|(name, _)| *name).collect();
-        format!("unnest({}) WITH ORDINALITY AS w({}, i)", arrays.join(", "), names.join(", "))
+        arrays(self.columns[..columns].iter().map(|(name, _)| (*name).to_owned()).collect(), first)
     }
 
     /// `t` and `w` are the same row.
     pub(crate) fn same_key(&self) -> String {
-        let pairs: Vec<String> =
-            self.columns[..self.keys].iter().map(|(name, _)| format!("t.{name} = w.{name}")).collect();
+        let pairs: Vec<String> = self.columns[..self.keys].iter().map(same).collect();
         pairs.join(" AND ")
     }
 
@@ -172,6 +125,34 @@ impl Table {
     pub(crate) fn insert(&self) -> String {
         let values: Vec<String> = self.columns.iter().map(|(name, cell)| cell.typed(&format!("w.{name}"))).collect();
         format!("INSERT INTO {} SELECT {} FROM {}", self.name, values.join(", "), self.rows(self.width(), 1))
+    }
+
+    /// SQL that changes rows which must be as they were: the key, the other columns before, the same after.
+    pub(crate) fn change(&self) -> String {
+        let cells = &self.columns[self.keys..];
+        let names = self.columns.iter().map(|(name, _)| (*name).to_owned());
+        let names = names.chain(cells.iter().map(|(name, _)| format!("new_{name}"))).collect();
+        let set: Vec<String> =
+            cells.iter().map(|(name, cell)| format!("{name} = {}", cell.typed(&format!("w.new_{name}")))).collect();
+        format!(
+            "WITH put AS (UPDATE {} t SET {} FROM {} WHERE {} AND {} RETURNING 1)
+             SELECT expect((SELECT count(*) FROM put) = cardinality($1))",
+            self.name,
+            set.join(", "),
+            arrays(names, 1),
+            self.same_key(),
+            self.same_cells()
+        )
+    }
+
+    /// SQL that locks rows, whatever they hold, in the order of the parameters.
+    pub(crate) fn lock(&self) -> String {
+        let rows = self.rows(self.keys, 1);
+        format!(
+            "SELECT count(*) FROM (SELECT 1 FROM {rows} JOIN {} t ON {} FOR UPDATE OF t) locked",
+            self.name,
+            self.same_key()
+        )
     }
 
     /// SQL that deletes rows which must be as they were.
@@ -205,133 +186,14 @@ impl Table {
     }
 }
 
-fn text(value: &impl Serialize) -> Result<Option<String>, StoreError> {
-    serde_json::to_string(value).map(Some).map_err(|error| StoreError::Broken(error.to_string()))
+/// The parameters from `$first` on, one text array for each name, as rows `w`.
+fn arrays(names: Vec<String>, first: usize) -> String {
+    let arrays: Vec<String> = (first..first + names.len()).map(|n| format!("${n}::text[]")).collect();
+    format!("unnest({}) WITH ORDINALITY AS w({}, i)", arrays.join(", "), names.join(", "))
 }
 
-fn time(at: Timestamp) -> Option<String> {
-    Some(at.0.to_string())
-}
-
-fn int(value: u64) -> Result<Option<String>, StoreError> {
-    let value = i64::try_from(value).map_err(|_| StoreError::Broken(format!("{value} is too large to be stored")))?;
-    Ok(Some(value.to_string()))
-}
-
-/// The key's columns.
-pub(crate) fn key_cells(key: &Key) -> Cells {
-    match key {
-        Key::Object(object) => vec![Some(object.to_string())],
-        Key::Subject(subject) => vec![Some(subject.to_string())],
-        Key::Replay(replay) => vec![Some(replay.caller.clone()), Some(replay.key.clone())],
-        Key::Job(id) => vec![Some(id.text())],
-        Key::ApiKey(id) => vec![Some(id.clone())],
-        _ => Vec::new(),
-    }
-}
-
-/// All of a row's columns.
-pub(crate) fn write(key: &Key, row: &Row) -> Result<Cells, StoreError> {
-    let mut cells = key_cells(key);
-    match row {
-        Row::Object(object) => {
-            cells.extend([object.status.clone(), text(&*object.attributes)?]);
-            cells.extend([time(object.created_at), time(object.updated_at)]);
-        }
-        Row::Subject(subject) => cells.extend([time(subject.suspended_at), Some(subject.job.text())]),
-        Row::Replay(replay) => {
-            cells.extend([text(&replay.fields)?, Some(replay.answer.clone()), time(replay.expires_at)]);
-        }
-        Row::Job(job) => {
-            cells.extend([text(&job.work)?, int(job.before.0)?, int(job.edges)?, time(job.created_at)]);
-            cells.push(job.finished_at.and_then(time));
-        }
-        Row::ApiKey(key) => {
-            let role = serde_json::to_value(key.role).ok().and_then(|role| role.as_str().map(str::to_owned));
-            cells.extend([Some(key.hash.clone()), role, Some(key.name.clone()), time(key.created_at)]);
-            cells.push(key.revoked_at.and_then(time));
-        }
-        _ => return Err(StoreError::Broken("this is not a row of these tables".into())),
-    }
-    Ok(cells)
-}
-
-/// A row as [`Table::shown`] gives it.
-pub(crate) fn read(table: usize, shown: &str) -> Result<(Key, Row), StoreError> {
-    let bad = || unreadable(&format!("a row of the table {}", TABLES[table].name));
-    let cells: Cells = serde_json::from_str(shown).map_err(|_| bad())?;
-    let mut cells = Reader { cells: cells.into_iter() };
-    let (key, row) = match table {
-        0 => {
-            let key = Key::Object(ObjectId::new(&cells.text()?).map_err(|_| bad())?);
-            let (status, attributes) = (cells.cell()?, cells.json()?);
-            let (created_at, updated_at) = (cells.time()?, cells.time()?);
-            (key, Row::Object(Object { status, attributes, created_at, updated_at }))
-        }
-        1 => {
-            let key = Key::Subject(SubjectId::new(&cells.text()?).map_err(|_| bad())?);
-            let suspended_at = cells.time()?;
-            (key, Row::Subject(Subject { suspended_at, job: cells.job()? }))
-        }
-        2 => {
-            let key = Key::Replay(ReplayKey { caller: cells.text()?, key: cells.text()? });
-            let (fields, answer) = (cells.json()?, cells.text()?);
-            (key, Row::Replay(Replay { fields, answer, expires_at: cells.time()? }))
-        }
-        3 => {
-            let key = Key::Job(cells.job()?);
-            let (work, before, edges) = (cells.json()?, Stamp(cells.number()?), cells.number()?);
-            let created_at = cells.time()?;
-            (key, Row::Job(Job { work, before, edges, created_at, finished_at: cells.time_or_none()? }))
-        }
-        _ => {
-            let key = Key::ApiKey(cells.text()?);
-            let (hash, role, name) = (cells.text()?, cells.text()?, cells.text()?);
-            let role: Role = serde_json::from_value(role.into()).map_err(|_| bad())?;
-            let created_at = cells.time()?;
-            (key, Row::ApiKey(ApiKey { hash, role, name, created_at, revoked_at: cells.time_or_none()? }))
-        }
-    };
-    Ok((key, row))
-}
-
-/// Takes one cell after another.
-struct Reader {
-    cells: std::vec::IntoIter<Option<String>>,
-}
-
-impl Reader {
-    fn cell(&mut self) -> Result<Option<String>, StoreError> {
-        self.cells.next().ok_or_else(|| unreadable("a row with too few columns"))
-    }
-
-    fn text(&mut self) -> Result<String, StoreError> {
-        self.cell()?.ok_or_else(|| unreadable("a null"))
-    }
-
-    fn json<T: DeserializeOwned>(&mut self) -> Result<T, StoreError> {
-        let text = self.text()?;
-        serde_json::from_str(&text).map_err(|_| unreadable(&text))
-    }
-
-    fn number(&mut self) -> Result<u64, StoreError> {
-        let text = self.text()?;
-        text.parse().map_err(|_| unreadable(&text))
-    }
-
-    fn time(&mut self) -> Result<Timestamp, StoreError> {
-        self.number().map(Timestamp)
-    }
-
-    fn time_or_none(&mut self) -> Result<Option<Timestamp>, StoreError> {
-        let cell = self.cell()?;
-        cell.map(|text| text.parse().map(Timestamp).map_err(|_| unreadable(&text))).transpose()
-    }
-
-    fn job(&mut self) -> Result<JobId, StoreError> {
-        let text = self.text()?;
-        JobId::parse(&text).ok_or_else(|| unreadable(&text))
-    }
+fn same((name, cell): &(&str, Cell)) -> String {
+    format!("t.{name} = {}", cell.typed(&format!("w.{name}")))
 }
 
 /// Rows as columns, which is how they travel: one text array for each.

@@ -12,11 +12,13 @@ use tally_engine::{CommitError, Committed, Mark, Seen, StoreError};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-use crate::cells::{TABLES, Table, columns};
+use crate::cells::{Table, columns};
 use crate::connection::{Connection, Lane, too_slow};
 use crate::error::{is_lost, refused};
 use crate::plan::Plan;
+use crate::tables::TABLES;
 use crate::totals::{ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, ObjectTotals};
+use crate::tree::{self, Node};
 use crate::{Postgres, fence, materialize};
 
 /// Comes first, so that whoever wants to know what became of this commit waits for it here.
@@ -150,6 +152,9 @@ impl Postgres {
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
         let mut answers = answers.iter().rev().map(|rows| &rows[0]);
+        if !plan.nodes.is_empty() {
+            let _roots = answers.next().map(|row| self.tend(Node::read(row))).and_then(|()| answers.next());
+        }
         if !plan.shards.is_empty() {
             let sums: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
             let shards: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
@@ -191,7 +196,7 @@ impl Postgres {
 async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: Stamp, space: i32) -> Sent {
     let stamp = i64::try_from(stamp.0).unwrap_or(i64::MAX);
     let fences = plan.fences.split();
-    let cells: Vec<[Vec<Vec<Option<&str>>>; 4]> = plan
+    let cells: Vec<[Vec<Vec<Option<&str>>>; 6]> = plan
         .tables
         .iter()
         .zip(&TABLES)
@@ -199,7 +204,9 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
             let (keys, width) = (table.keys(), table.width());
             [
                 columns(&work.absent, keys),
+                columns(work.locked(), keys),
                 columns(&work.held, width),
+                columns(&work.changed, 2 * width - keys),
                 columns(&work.gone, width),
                 columns(&work.new, width),
             ]
@@ -212,8 +219,10 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
     }
     for ((work, table), cells) in plan.tables.iter().zip(&TABLES).zip(&cells) {
         let work = [
-            (&work.absent, Table::absent as fn(&Table) -> String),
+            (work.absent.as_slice(), Table::absent as fn(&Table) -> String),
+            (work.locked(), Table::lock),
             (&work.held, Table::hold),
+            (&work.changed, Table::change),
             (&work.gone, Table::delete),
             (&work.new, Table::insert),
         ];
@@ -241,6 +250,10 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
         let values = plan.shards.keys().into_iter().chain([plan.shards.shards(), plan.shards.by()]);
         step(ADD_TO_SHARDS.into(), values.collect());
         step(format!("SELECT {}", ObjectTotals::sums(1)).into(), plan.shards.keys().to_vec());
+    }
+    if !plan.nodes.is_empty() {
+        step(tree::PUT_ROOTS.into(), plan.nodes.boards());
+        step(tree::add_to_nodes().into(), plan.nodes.values());
     }
     run(connection, &steps).await
 }

@@ -31,6 +31,8 @@ fn is_conflict(code: &SqlState) -> bool {
         SqlState::UNIQUE_VIOLATION,
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
+        // A counter that would overflow: decided again, it is looked at first and refused.
+        SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
     ]
     .contains(code)
 }

@@ -1,8 +1,9 @@
 //! Guards for what a row lock cannot hold: a row that is not there.
 //!
 //! Every key that may be looked at without being written falls into one of 256 advisory locks. Who
-//! decided on it holds the lock with others until its commit; who changes it holds it alone. They
-//! are taken before any row, in order, so they cannot deadlock.
+//! decided on it holds the lock with others until its commit; who changes it holds it alone. In tables
+//! whose rows come and go all the time it is the other way round. They are taken before any row, in
+//! order, so they cannot deadlock.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,12 @@ use tally_core::hash::fingerprint;
 use tally_core::rows::Key;
 use tokio_postgres::types::ToSql;
 
-use crate::cells::{key_cells, table_of};
+use crate::rows::key_cells;
+use crate::tables::table_of;
 
 const FENCES: u64 = 256;
+/// Behind those of keys come those of boards.
+const BOARDS: u64 = 256;
 
 /// Takes the locks, in the order of the arrays.
 pub(crate) const TAKE: &str = "
@@ -49,6 +53,16 @@ impl Fences {
         self.change(&Key::Subject(subject.clone()));
     }
 
+    /// Keeps others from cutting the tree of a board.
+    pub(crate) fn count_on(&mut self, board: &str) {
+        self.taken.entry(fence_of_board(board)).or_insert(false);
+    }
+
+    /// Keeps others from adding to the tree of a board.
+    pub(crate) fn cut(&mut self, board: &str) {
+        self.taken.insert(fence_of_board(board), true);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.taken.is_empty()
     }
@@ -70,4 +84,8 @@ fn fence(key: &Key) -> i32 {
     parts.extend(cells.iter().map(|cell| cell.as_deref().unwrap_or("").as_bytes()));
     // The low bits of this hash are good enough on their own.
     (fingerprint(&parts) % FENCES) as i32
+}
+
+fn fence_of_board(board: &str) -> i32 {
+    (FENCES + fingerprint(&[board.as_bytes()]) % BOARDS) as i32
 }

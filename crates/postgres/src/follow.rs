@@ -94,7 +94,7 @@ impl Follower {
         }
         let objects = totals.iter().filter_map(|(key, _)| match key {
             TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => Some(object.clone()),
-            _ => None,
+            TotalKey::Subject { .. } | TotalKey::Counter(_) | TotalKey::Present { .. } => None,
         });
         self.ask(Ask::Changed(objects.collect()));
     }

@@ -8,12 +8,14 @@
 //! | `plan.rs`, `commit.rs` | what a commit writes and checks; one round trip |
 //! | `fence.rs` | guards for rows that are not there |
 //! | `totals.rs`, `materialize.rs`, `spread.rs` | totals: of objects, of subjects, hot ones |
+//! | `tree.rs`, `board.rs` | ranks, and pages of boards |
 //! | `scan.rs`, `audit.rs` | pages, and the recount |
 //! | `follow.rs` | what servers tell each other |
 //! | `facts.rs` | what an operator wants to know |
-//! | `cells.rs`, `edges.rs`, `time.rs` | rows as columns |
+//! | `tables.rs`, `cells.rs`, `rows.rs`, `edges.rs`, `time.rs` | rows as columns |
 
 mod audit;
+mod board;
 mod cells;
 mod commit;
 mod connection;
@@ -26,12 +28,15 @@ mod load;
 mod materialize;
 mod options;
 mod plan;
+mod rows;
 mod scan;
 mod schema;
 mod spread;
+mod tables;
 mod time;
 mod tls;
 mod totals;
+mod tree;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -52,6 +57,7 @@ pub use facts::{Facts, SchemaFacts};
 use follow::Follower;
 pub use options::Options;
 use spread::Spread;
+use tree::Tended;
 
 /// How long a health check waits.
 const PING_WITHIN: Duration = Duration::from_secs(2);
@@ -62,6 +68,7 @@ pub struct Postgres {
     pool: Pool,
     connector: Arc<Connector>,
     spread: Arc<Spread>,
+    tended: Arc<Tended>,
     follower: Arc<Follower>,
 }
 
@@ -79,7 +86,7 @@ impl Postgres {
         let connector = Arc::new(Connector { options });
         let follower = Arc::new(Follower::new(connector.clone()));
         let spread = Arc::new(Spread::new(connector.options.hot_window));
-        Ok(Self { pool, connector, spread, follower })
+        Ok(Self { pool, connector, spread, tended: Arc::default(), follower })
     }
 
     /// How it was opened.

@@ -1,24 +1,40 @@
 //! Every row and total asked for, in one statement: one question, one moment.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use tally_core::rows::{Key, Row, TotalKey};
 use tally_core::view::Wants;
 use tally_engine::{Loaded, Mark, StoreError};
 use tokio_postgres::types::ToSql;
 
-use crate::cells::{self, Cells, TABLES, columns, key_cells, table_of};
+use crate::cells::{Cells, columns};
 use crate::connection::{Connection, within};
 use crate::edges::{self, Keys};
+use crate::rows::key_cells;
+use crate::tables::{self, TABLES, table_of};
 use crate::time::At;
 use crate::totals::{ObjectTotals, SubjectTotals};
+use crate::tree::{self, Places};
 use crate::{Postgres, materialize};
 
 /// Parts of a question, as bits: which of them it has makes its statement.
-const EDGES: u8 = 1;
-const FIRST_TABLE: u8 = 2;
-const OBJECT_TOTALS: u8 = 64;
-const SUBJECT_TOTALS: u8 = 128;
+const EDGES: u16 = 1;
+const OBJECT_TOTALS: u16 = 1 << 6;
+const SUBJECT_TOTALS: u16 = 1 << 7;
+const ATTENDANCE: u16 = 1 << 11;
+const BOARDS: u16 = 1 << 12;
+
+/// What relations need comes first, so that its statements are found by number. What is mostly asked for together is one
+/// part: there are as many statements as there are mixtures of parts.
+fn part_of(table: usize) -> u16 {
+    match table {
+        tables::OBJECT..=tables::API_KEY => 1 << (1 + table),
+        tables::TOUCHED..=tables::LIMIT => 1 << (8 + table - tables::TOUCHED),
+        tables::SHEET..=tables::ATTENDEE => ATTENDANCE,
+        _ => BOARDS,
+    }
+}
 
 /// What is wanted, by the table in which it is, and where in the answer it goes.
 #[derive(Default)]
@@ -31,6 +47,7 @@ struct Question<'a> {
     object_places: Vec<usize>,
     subjects: SubjectTotals<'a>,
     subject_places: Vec<usize>,
+    ranks: Places<'a>,
 }
 
 impl<'a> Question<'a> {
@@ -58,14 +75,17 @@ impl<'a> Question<'a> {
                 question.object_places.push(place);
             }
         }
+        wants.ranks.iter().for_each(|standing| question.ranks.push_standing(standing));
         question
     }
 
-    fn parts(&self) -> u8 {
+    fn parts(&self) -> u16 {
         let mut parts = if self.edges.is_empty() { 0 } else { EDGES };
-        for (table, keys) in self.tables.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
-            debug_assert!(!keys.is_empty());
-            parts |= FIRST_TABLE << table;
+        for (table, _) in self.tables.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
+            parts |= part_of(table);
+        }
+        if !self.ranks.is_empty() {
+            parts |= BOARDS;
         }
         if !self.objects.is_empty() {
             parts |= OBJECT_TOTALS;
@@ -78,41 +98,58 @@ impl<'a> Question<'a> {
 }
 
 /// The statement of a question with these parts.
-fn sql(parts: u8) -> &'static str {
+fn sql(parts: u16) -> &'static str {
     static STATEMENTS: [OnceLock<String>; 256] = [const { OnceLock::new() }; 256];
-    STATEMENTS[usize::from(parts)].get_or_init(|| {
-        let mut asked = vec!["clock_timestamp()".to_owned()];
-        let mut from = String::new();
-        let mut next = 1;
-        if parts & EDGES != 0 {
-            asked.push("e.i, e.created_at, e.kind, e.meta, e.hidden".into());
-            from = "FROM (SELECT array_agg(w.i) i, array_agg(t.created_at) created_at, array_agg(t.kind) kind,
+    static OTHERS: RwLock<Option<HashMap<u16, &'static str>>> = RwLock::new(None);
+    if let Some(statement) = STATEMENTS.get(usize::from(parts)) {
+        return statement.get_or_init(|| write_sql(parts));
+    }
+    // Only ever added to, whole entries at a time.
+    let known = OTHERS.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(statement) = known.as_ref().and_then(|known| known.get(&parts)) {
+        return statement;
+    }
+    drop(known);
+    let mut known = OTHERS.write().unwrap_or_else(PoisonError::into_inner);
+    known.get_or_insert_default().entry(parts).or_insert_with(|| write_sql(parts).leak())
+}
+
+fn write_sql(parts: u16) -> String {
+    let mut asked = vec!["clock_timestamp()".to_owned()];
+    let mut from = String::new();
+    let mut next = 1;
+    if parts & EDGES != 0 {
+        asked.push("e.i, e.created_at, e.kind, e.meta, e.hidden".into());
+        from = "FROM (SELECT array_agg(w.i) i, array_agg(t.created_at) created_at, array_agg(t.kind) kind,
                                  array_agg(t.meta::text) meta, array_agg(t.hidden) hidden
                           FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(object, relation, subject, i)
                           JOIN edge t ON t.object = w.object AND t.relation = w.relation AND t.subject = w.subject) e"
                 .into();
-            next = 4;
+        next = 4;
+    }
+    for (number, table) in TABLES.iter().enumerate() {
+        if parts & part_of(number) != 0 {
+            let (rows, shown) = (table.rows(table.keys(), next), table.shown());
+            asked.push(format!(
+                "ARRAY(SELECT w.i || ' ' || {shown} FROM {rows} JOIN {} t ON {})",
+                table.name,
+                table.same_key()
+            ));
+            next += table.keys();
         }
-        for (number, table) in TABLES.iter().enumerate() {
-            if parts & (FIRST_TABLE << number) != 0 {
-                let (rows, shown) = (table.rows(table.keys(), next), table.shown());
-                asked.push(format!(
-                    "ARRAY(SELECT w.i || ' ' || {shown} FROM {rows} JOIN {} t ON {})",
-                    table.name,
-                    table.same_key()
-                ));
-                next += table.keys();
-            }
-        }
-        if parts & OBJECT_TOTALS != 0 {
-            asked.push(ObjectTotals::sums(next));
-            next += 3;
-        }
-        if parts & SUBJECT_TOTALS != 0 {
-            asked.push(SubjectTotals::stored(next));
-        }
-        format!("SELECT {} {from}", asked.join(", "))
-    })
+    }
+    if parts & OBJECT_TOTALS != 0 {
+        asked.push(ObjectTotals::sums(next));
+        next += 3;
+    }
+    if parts & SUBJECT_TOTALS != 0 {
+        asked.push(SubjectTotals::stored(next));
+        next += 2;
+    }
+    if parts & BOARDS != 0 {
+        asked.push(tree::ranks(next));
+    }
+    format!("SELECT {} {from}", asked.join(", "))
 }
 
 impl Postgres {
@@ -144,15 +181,16 @@ async fn ask(
     connection: &mut Connection,
     question: &Question<'_>,
 ) -> Result<tokio_postgres::Row, tokio_postgres::Error> {
-    let statement = connection.statement(sql(question.parts())).await?;
+    let parts = question.parts();
+    let statement = connection.statement(sql(parts)).await?;
     let keys: Vec<Vec<Vec<Option<&str>>>> =
         question.tables.iter().zip(&TABLES).map(|(rows, table)| columns(rows, table.keys())).collect();
     let mut values: Vec<&(dyn ToSql + Sync)> = Vec::new();
     if !question.edges.is_empty() {
         values.extend(question.edges.values());
     }
-    for (rows, columns) in question.tables.iter().zip(&keys) {
-        if !rows.is_empty() {
+    for (table, columns) in keys.iter().enumerate() {
+        if parts & part_of(table) != 0 {
             values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
         }
     }
@@ -161,6 +199,9 @@ async fn ask(
     }
     if !question.subjects.is_empty() {
         values.extend(question.subjects.keys());
+    }
+    if parts & BOARDS != 0 {
+        values.extend(question.ranks.keys());
     }
     connection.client.query_one(&statement, &values).await
 }
@@ -182,14 +223,12 @@ fn answer<'a>(
         }
         next += 5;
     }
-    for (table, keys) in question.tables.iter().enumerate() {
-        if keys.is_empty() {
-            continue;
-        }
+    let parts = question.parts();
+    for table in (0..TABLES.len()).filter(|table| parts & part_of(*table) != 0) {
         for text in row.get::<_, Vec<&str>>(next) {
             let (place, shown) = text.split_once(' ').unwrap_or_default();
             let place: usize = place.parse().unwrap_or(1);
-            rows[question.table_places[table][place - 1]] = Some(cells::read(table, shown)?.1);
+            rows[question.table_places[table][place - 1]] = Some(crate::rows::read(table, shown)?.1);
         }
         next += 1;
     }
@@ -208,8 +247,12 @@ fn answer<'a>(
                 (None, _) => {}
             }
         }
+        next += 1;
     }
-    let ranks = vec![0; wants.ranks.len()];
+    let mut ranks = Vec::new();
+    if parts & BOARDS != 0 {
+        ranks = row.get::<_, Vec<i64>>(next).into_iter().map(i64::unsigned_abs).collect();
+    }
     Ok((Loaded { rows, totals, ranks, now: Some(now.0), ..Loaded::default() }, uncounted))
 }
 

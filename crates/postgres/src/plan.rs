@@ -1,18 +1,24 @@
 //! What a commit writes and checks, laid out as arrays in the order in which it takes its locks.
 //!
 //! Fences first, then the small tables, then edges: new ones, then those that are changed or must
-//! stand; then totals. Within each, by key. Everybody goes the same way, so nobody waits in a circle.
+//! stand; then totals, then the trees of boards. Within each, by key. Everybody goes the same way, so nobody waits in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::rows::{Changes, Edge, EdgeKey, Key, Row, TotalKey};
 use tally_engine::{Seen, StoreError};
 
-use crate::cells::{self, Cells, TABLES, key_cells, table_of};
+use crate::cells::{Cells, Fence};
 use crate::edges::{Edges, Keys};
 use crate::fence::Fences;
+use crate::rows::{self, key_cells};
 use crate::spread::Spread;
+use crate::tables::{TABLES, table_of};
 use crate::totals::{ObjectTotals, SubjectTotals};
+use crate::tree::Places;
+
+/// More than this at once goes to the first shard, where an overflow is seen.
+const SHARD_BY_MAX: u64 = 1 << 40;
 
 /// A commit, ready to be sent.
 #[derive(Default)]
@@ -28,6 +34,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) object_places: Vec<usize>,
     pub(crate) shards: ObjectTotals<'a>,
     pub(crate) shard_places: Vec<usize>,
+    /// What is added to the trees of boards.
+    pub(crate) nodes: Places<'a>,
     pub(crate) subjects: SubjectTotals<'a>,
     pub(crate) subject_places: Vec<Option<usize>>,
     /// Totals of subjects that this commit changes by more than its edges account for.
@@ -38,9 +46,20 @@ pub(crate) struct Plan<'a> {
 #[derive(Default)]
 pub(crate) struct TableWork {
     pub(crate) absent: Vec<Cells>,
+    /// The keys of all that are held, changed or gone.
+    locked: Vec<Cells>,
     pub(crate) held: Vec<Cells>,
+    pub(crate) changed: Vec<Cells>,
     pub(crate) gone: Vec<Cells>,
     pub(crate) new: Vec<Cells>,
+}
+
+impl TableWork {
+    /// Rows to lock before anything else, so that they are locked in one order. A single statement has it anyway.
+    pub(crate) fn locked(&self) -> &[Cells] {
+        let kinds = [&self.held, &self.changed, &self.gone].iter().filter(|rows| !rows.is_empty()).count();
+        if kinds > 1 { &self.locked } else { &[] }
+    }
 }
 
 impl<'a> Plan<'a> {
@@ -48,6 +67,7 @@ impl<'a> Plan<'a> {
         let mut plan = Self::default();
         plan.put_rows(seen, changes)?;
         plan.put_totals(seen, changes, spread);
+        plan.nodes = Places::changed(changes);
         Ok(plan)
     }
 
@@ -104,22 +124,30 @@ impl<'a> Plan<'a> {
     ) -> Result<(), StoreError> {
         let Some(number) = table_of(key) else { return Ok(()) };
         let table = &mut self.tables[number];
-        match (TABLES[number].fenced, is_changed) {
-            (true, true) => self.fences.change(key),
-            (true, false) => self.fences.look_at(key),
-            (false, _) => {}
+        match (TABLES[number].fence, is_changed, before) {
+            (Fence::Changed, true, _) => self.fences.change(key),
+            (Fence::Changed, false, _) => self.fences.look_at(key),
+            (Fence::Absent, true, None) => self.fences.look_at(key),
+            (Fence::Absent, false, None) => self.fences.change(key),
+            _ => {}
         }
-        match (is_changed, before) {
-            (false, None) => table.absent.push(key_cells(key)),
-            (false, Some(before)) => table.held.push(cells::write(key, before)?),
-            (true, before) => {
-                if let Some(before) = before {
-                    table.gone.push(cells::write(key, before)?);
-                }
-                if let Some(after) = after {
-                    table.new.push(cells::write(key, after)?);
-                }
+        if let (Key::Score(score), true) = (key, is_changed) {
+            self.fences.count_on(score.board.board.as_str());
+        }
+        if before.is_some() {
+            table.locked.push(key_cells(key));
+        }
+        match (is_changed, before, after) {
+            (false, None, _) => table.absent.push(key_cells(key)),
+            (false, Some(before), _) => table.held.push(rows::write(key, before)?),
+            (true, Some(before), Some(after)) => {
+                let mut cells = rows::write(key, before)?;
+                cells.extend(rows::write(key, after)?.into_iter().skip(TABLES[number].keys()));
+                table.changed.push(cells);
             }
+            (true, Some(before), None) => table.gone.push(rows::write(key, before)?),
+            (true, None, Some(after)) => table.new.push(rows::write(key, after)?),
+            (true, None, None) => {}
         }
         Ok(())
     }
@@ -143,7 +171,7 @@ impl<'a> Plan<'a> {
                     self.subjects.push(subject, relation, by, expected);
                     self.subject_places.push(place);
                 }
-                (_, Some(place)) => match spread.shard(key) {
+                (_, Some(place)) => match spread.shard(key).filter(|_| by.unsigned_abs() <= SHARD_BY_MAX) {
                     Some(shard) => {
                         self.shards.push_to_shard(key, shard, by);
                         self.shard_places.push(place);
@@ -153,7 +181,7 @@ impl<'a> Plan<'a> {
                         self.object_places.push(place);
                     }
                 },
-                // No rule decides on an object's total; adding nothing to it would guard it no better.
+                // No rule decides on one of these totals; adding nothing to it would guard it no better.
                 (_, None) => {}
             }
         }

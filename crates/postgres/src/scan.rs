@@ -1,18 +1,18 @@
 //! Pages in order: the read side.
 
-use tally_core::rows::{Key, ListKey, Row, Side};
+use tally_core::rows::{CountKey, Key, ListKey, Row, Side};
 use tally_core::time::Stamp;
+use tally_core::{KeyId, Name};
 use tally_engine::{Page, Place, Range, StoreError};
 use tokio_postgres::types::ToSql;
 
 use crate::Postgres;
-use crate::cells::{self, TABLES, key_cells, table_of};
 use crate::edges;
+use crate::error::unreadable;
+use crate::rows::{self, key_cells};
+use crate::tables::{self, TABLES, table_of};
 use crate::time::At;
-
-const JOBS: usize = 3;
-const API_KEYS: usize = 4;
-const REPLAYS: usize = 2;
+use crate::totals::COUNTERS_BEHIND;
 
 /// Behind every stamp.
 const NEWEST: Stamp = Stamp(u64::MAX >> 1);
@@ -22,14 +22,21 @@ impl Postgres {
         let asked = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
         let mut items = match range {
             Range::List { list, after } => self.list(list, after.as_ref(), asked).await?,
-            Range::OpenJobs => self.rows_where(JOBS, "t.finished_at IS NULL ORDER BY t.id LIMIT $1", &[&asked]).await?,
-            Range::ApiKeys => self.rows_where(API_KEYS, "true ORDER BY t.id LIMIT $1", &[&asked]).await?,
+            Range::OpenJobs => {
+                self.rows_where(tables::JOB, "t.finished_at IS NULL ORDER BY t.id LIMIT $1", &[&asked]).await?
+            }
+            Range::ApiKeys => self.rows_where(tables::API_KEY, "true ORDER BY t.id LIMIT $1", &[&asked]).await?,
             Range::Replays { before } => {
                 let before = At(Stamp::at(*before));
                 let due = "t.expires_at < $2 ORDER BY t.expires_at, t.caller, t.key LIMIT $1";
-                self.rows_where(REPLAYS, due, &[&asked, &before]).await?
+                self.rows_where(tables::REPLAY, due, &[&asked, &before]).await?
             }
-            Range::Limits { .. } | Range::Board { .. } => return Err(StoreError::Broken("not on PostgreSQL yet".into())),
+            Range::Limits { before } => {
+                let before = At(Stamp::at(*before));
+                let due = "t.look_at < $2 ORDER BY t.look_at, t.name, t.key LIMIT $1";
+                self.rows_where(tables::LIMIT, due, &[&asked, &before]).await?
+            }
+            Range::Board { board, from } => self.board_page(board, from, asked).await?,
             Range::Rows { after } => self.all(after.as_ref(), limit.saturating_add(1)).await?,
         };
         let more = items.len() > limit;
@@ -68,18 +75,28 @@ impl Postgres {
     }
 
     /// Rows of one of the small tables.
-    async fn rows_where(
+    pub(crate) async fn rows_where(
         &self,
         table: usize,
         condition: &str,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<(Key, Row)>, StoreError> {
-        let sql = format!("SELECT {} FROM {} t WHERE {condition}", TABLES[table].shown(), TABLES[table].name);
-        let rows = self.ask(&sql, values).await?;
-        rows.iter().map(|row| cells::read(table, row.get(0))).collect()
+        self.rows_with("", table, condition, values).await
     }
 
-    /// Every row: edges by their keys, then the small tables one after the other by theirs.
+    pub(crate) async fn rows_with(
+        &self,
+        with: &str,
+        table: usize,
+        condition: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<(Key, Row)>, StoreError> {
+        let sql = format!("{with} SELECT {} FROM {} t WHERE {condition}", TABLES[table].shown(), TABLES[table].name);
+        let rows = self.ask(&sql, values).await?;
+        rows.iter().map(|row| rows::read(table, row.get(0))).collect()
+    }
+
+    /// Every row: edges by their keys, then the other tables one after the other by theirs, then counters.
     async fn all(&self, after: Option<&Key>, limit: usize) -> Result<Vec<(Key, Row)>, StoreError> {
         let mut items = Vec::new();
         let first_table = match after {
@@ -87,24 +104,40 @@ impl Postgres {
                 items = self.edges_behind(after, limit).await?;
                 0
             }
-            Some(key) => table_of(key).unwrap_or(0),
+            Some(key) => table_of(key).unwrap_or(TABLES.len()),
         };
         for (number, table) in TABLES.iter().enumerate().skip(first_table) {
             if items.len() >= limit {
                 break;
             }
-            let from = after.filter(|key| table_of(key) == Some(number)).map(key_cells);
-            let from: Vec<Option<String>> = from.unwrap_or_else(|| vec![None; table.keys()]);
-            let names = table.key_names();
-            let behind: Vec<String> = (0..names.len()).map(|n| format!("${}::text", n + 2)).collect();
-            let (names, behind) = (names.join(", "), behind.join(", "));
-            let condition = format!("($2::text IS NULL OR ({names}) > ({behind})) ORDER BY {names} LIMIT $1");
+            let from = after.filter(|key| table_of(key) == Some(number)).map(key_cells).unwrap_or_default();
+            let (names, behind) = (table.key_names().join(", "), table.key_values(2).join(", "));
+            let behind = if from.is_empty() { "true".into() } else { format!("({names}) > ({behind})") };
+            let condition = format!("{behind} ORDER BY {names} LIMIT $1");
             let left = i64::try_from(limit - items.len()).unwrap_or(i64::MAX);
             let mut values: Vec<&(dyn ToSql + Sync)> = vec![&left];
             values.extend(from.iter().map(|cell| cell as &(dyn ToSql + Sync)));
             items.extend(self.rows_where(number, &condition, &values).await?);
         }
+        if items.len() < limit {
+            items.extend(self.counters_behind(after, limit - items.len()).await?);
+        }
         Ok(items)
+    }
+
+    async fn counters_behind(&self, after: Option<&Key>, limit: usize) -> Result<Vec<(Key, Row)>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let (name, key) = match after {
+            Some(Key::Counter(key)) => (key.name.as_str(), key.key.as_str()),
+            _ => ("", ""),
+        };
+        let rows = self.ask(&COUNTERS_BEHIND, &[&name, &key, &limit]).await?;
+        let read = |row: &tokio_postgres::Row| {
+            let (name, key) = (Name::new(row.get(0)), KeyId::new(row.get(1)));
+            let key = name.and_then(|name| Ok(CountKey { name, key: key? }));
+            Ok((Key::Counter(key.map_err(|_| unreadable("the name of a counter"))?), Row::Counter(row.get(2))))
+        };
+        rows.iter().map(read).collect()
     }
 
     async fn edges_behind(&self, after: Option<&Key>, limit: usize) -> Result<Vec<(Key, Row)>, StoreError> {

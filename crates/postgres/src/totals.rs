@@ -1,13 +1,20 @@
 //! Totals as columns, and the SQL that reads and adds to them.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use tally_core::rows::TotalKey;
 use tally_core::{Name, SubjectId};
 use tokio_postgres::types::ToSql;
 
-/// Totals of objects, as arrays.
+/// The kinds of totals that count no edges. No relation has such a kind.
+pub(crate) const COUNTER: &str = "#";
+const PRESENT: &str = "@";
+
+/// Totals of objects, counters and whatever else is counted in `object_total`, as arrays.
 #[derive(Default)]
 pub(crate) struct ObjectTotals<'a> {
-    objects: Vec<&'a str>,
+    objects: Vec<Cow<'a, str>>,
     relations: Vec<&'a str>,
     kinds: Vec<&'a str>,
     shards: Vec<i16>,
@@ -21,11 +28,13 @@ impl<'a> ObjectTotals<'a> {
 
     pub(crate) fn push_to_shard(&mut self, total: &'a TotalKey, shard: i16, by: i64) {
         let (object, relation, kind) = match total {
-            TotalKey::Object { object, relation } => (object, relation, ""),
-            TotalKey::Kind { object, relation, kind } => (object, relation, kind.as_str()),
-            _ => return,
+            TotalKey::Object { object, relation } => (object.as_str().into(), relation, ""),
+            TotalKey::Kind { object, relation, kind } => (object.as_str().into(), relation, kind.as_str()),
+            TotalKey::Counter(key) => (key.key.as_str().into(), &key.name, COUNTER),
+            TotalKey::Present { sheet, day } => (day.to_string().into(), sheet, PRESENT),
+            TotalKey::Subject { .. } => return,
         };
-        self.objects.push(object.as_str());
+        self.objects.push(object);
         self.relations.push(relation.as_str());
         self.kinds.push(kind);
         self.shards.push(shard);
@@ -68,6 +77,18 @@ impl<'a> ObjectTotals<'a> {
 /// All shards of `w`.
 const SUM: &str = "(SELECT sum(s.n)::int8 FROM object_total s
     WHERE s.object = w.object AND s.relation = w.relation AND s.kind = w.kind)";
+
+/// Counters behind a key, in their order, but those at 0.
+pub(crate) static COUNTERS_BEHIND: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT name, key, n FROM (
+             SELECT w.relation AS name, w.object AS key, CASE w.shards WHEN 1 THEN w.n ELSE {SUM} END AS n
+             FROM object_total w
+             WHERE w.kind = '{COUNTER}' AND w.shard = 0 AND (w.relation, w.object) > ($1, $2)
+             ORDER BY w.relation, w.object) AS counter
+         WHERE n <> 0 LIMIT $3"
+    )
+});
 
 /// Adds to shard 0, and gives the whole total and the number of shards. Who waited here while the
 /// total was spread or folded up sees its other shards as they were before: that is a conflict.

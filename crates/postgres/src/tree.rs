@@ -1,0 +1,368 @@
+//! How many stand before a place on a board, without counting them one by one.
+//!
+//! A board in its order is cut into nodes of some hundred members each, and those into nodes of some hundred nodes:
+//! a counted tree of two heights over the index. A node says where it begins and how many members it has; it ends
+//! where the next one begins. Who stands before a place: all members of the upper nodes before it, then of the lower
+//! ones, then those of its own node that the index has before it. That is some hundred rows for ten million members,
+//! and members with equal scores are members like all others, since a node may begin in the midst of them.
+//!
+//! A commit adds what it changes to the nodes, net: a score that moves within a node writes none. While it does, nodes
+//! neither appear nor go: it shares a fence of the board that cutting holds alone. A node that has grown too large is cut,
+//! and one that is empty is joined to the one before, behind the answer.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use tally_core::rows::{Among, BoardKey, Changes, Key, Row, Score, ScoreKey, Standing};
+use tally_core::time::Stamp;
+use tally_engine::StoreError;
+use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use crate::Postgres;
+use crate::error::unavailable;
+use crate::fence::{self, Fences};
+use crate::time::At;
+
+/// What is left of a node that was cut.
+pub(crate) const NODE_HALF: i64 = 256;
+/// A node is cut when it has more than this.
+pub(crate) const NODE_MAX: i64 = 2 * NODE_HALF;
+
+/// Places on boards, as arrays.
+#[derive(Default)]
+pub(crate) struct Places<'a> {
+    boards: Vec<&'a str>,
+    seasons: Vec<At>,
+    levels: Vec<bool>,
+    down: Vec<i64>,
+    reached: Vec<i64>,
+    members: Vec<&'a str>,
+    by: Vec<i64>,
+}
+
+impl<'a> Places<'a> {
+    fn push(&mut self, board: &'a BoardKey, score: i64, reached: i64, member: &'a str, by: i64) {
+        self.boards.push(board.board.as_str());
+        self.seasons.push(season(board));
+        self.levels.push(board.levels);
+        self.down.push(!score);
+        self.reached.push(reached);
+        self.members.push(member);
+        self.by.push(by);
+    }
+
+    /// Where nobody stands before a place who does not stand before it in the board's order.
+    pub(crate) fn push_standing(&mut self, standing: &'a Standing) {
+        let (reached, member) = match &standing.among {
+            Among::First => (-1, ""),
+            Among::Last => (i64::MAX, ""),
+            Among::At { reached, member } => (us(*reached), member.as_str()),
+        };
+        self.push(&standing.board, standing.score, reached, member, 0);
+    }
+
+    /// What a commit takes from the tree and adds to it.
+    pub(crate) fn changed(changes: &'a Changes) -> Self {
+        let mut places = Self::default();
+        for (key, change) in &changes.rows {
+            if let Key::Score(key) = key {
+                places.push_row(key, change.before.as_ref(), -1);
+                places.push_row(key, change.after.as_ref(), 1);
+            }
+        }
+        places
+    }
+
+    fn push_row(&mut self, key: &'a ScoreKey, row: Option<&Row>, by: i64) {
+        if let Some(Row::Score(score)) = row {
+            self.push(&key.board, score.score, us(score.reached), key.member.as_str(), by);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.boards.is_empty()
+    }
+
+    /// The three arrays that name their boards.
+    pub(crate) fn boards(&self) -> Vec<&(dyn ToSql + Sync)> {
+        vec![&self.boards, &self.seasons, &self.levels]
+    }
+
+    /// The six arrays that name them.
+    pub(crate) fn keys(&self) -> Vec<&(dyn ToSql + Sync)> {
+        vec![&self.boards, &self.seasons, &self.levels, &self.down, &self.reached, &self.members]
+    }
+
+    pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
+        let mut values = self.keys();
+        values.push(&self.by);
+        values
+    }
+}
+
+/// A board's season as it is stored.
+pub(crate) fn season(board: &BoardKey) -> At {
+    At(Stamp::at(board.season))
+}
+
+/// When a score was reached, as it is stored.
+pub(crate) fn us(reached: Stamp) -> i64 {
+    i64::try_from(reached.0).unwrap_or(i64::MAX)
+}
+
+/// The place of a score in its board's order, see `score_order`.
+pub(crate) fn place(score: Score) -> (i64, i64) {
+    (!score.score, us(score.reached))
+}
+
+/// The first node of each height begins before everybody.
+pub(crate) const PUT_ROOTS: &str = "
+WITH put AS (
+    INSERT INTO score_node (board, season, levels, height, down, reached_us, member, n)
+    SELECT w.board, w.season, w.levels, h.height, -9223372036854775808, -1, '', 0
+    FROM (SELECT DISTINCT board, season, levels FROM unnest($1::text[], $2::timestamptz[], $3::bool[])
+              AS w(board, season, levels) ORDER BY 1, 2, 3) AS w,
+         (VALUES (0::int2), (1::int2)) AS h(height)
+    ON CONFLICT DO NOTHING RETURNING 1)
+SELECT count(*) FROM put";
+
+/// The node of `w` at a height.
+fn node_of(height: &str) -> String {
+    format!(
+        "(SELECT t.down, t.reached_us, t.member FROM score_node t
+          WHERE t.board = w.board AND t.season = w.season AND t.levels = w.levels AND t.height = {height}
+            AND (t.down, t.reached_us, t.member) <= (w.down, w.reached_us, w.member)
+          ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1)"
+    )
+}
+
+/// Adds to the nodes, in their order. Gives those that should be cut or joined.
+pub(crate) fn add_to_nodes() -> String {
+    format!(
+        "WITH moved AS (
+             SELECT w.board, w.season, w.levels, h.height, t.down, t.reached_us, t.member, sum(w.by)::int8 AS by
+             FROM unnest($1::text[], $2::timestamptz[], $3::bool[], $4::int8[], $5::int8[], $6::text[], $7::int8[])
+                      AS w(board, season, levels, down, reached_us, member, by)
+             CROSS JOIN (VALUES (0::int2), (1::int2)) AS h(height)
+             CROSS JOIN LATERAL {node} AS t
+             GROUP BY 1, 2, 3, 4, 5, 6, 7 HAVING sum(w.by) <> 0 ORDER BY 1, 2, 3, 4, 5, 6, 7),
+         put AS (
+             UPDATE score_node t SET n = t.n + w.by FROM moved w
+             WHERE t.board = w.board AND t.season = w.season AND t.levels = w.levels AND t.height = w.height
+               AND t.down = w.down AND t.reached_us = w.reached_us AND t.member = w.member
+             RETURNING t.*),
+         odd AS (SELECT * FROM put WHERE height = 0 AND (n > {NODE_MAX} OR n = 0 AND reached_us >= 0))
+         SELECT array_agg(board), array_agg(season), array_agg(levels), array_agg(down), array_agg(reached_us),
+                array_agg(member) FROM odd",
+        node = node_of("h.height")
+    )
+}
+
+/// SQL for a list of how many stand before places, named by six parameters from `$first` on.
+pub(crate) fn ranks(first: usize) -> String {
+    let arrays: Vec<String> = ["text", "timestamptz", "bool", "int8", "int8", "text"]
+        .iter()
+        .zip(first..)
+        .map(|(of, n)| format!("${n}::{of}[]"))
+        .collect();
+    let on_it = |t: &str| format!("{t}.board = w.board AND {t}.season = w.season AND {t}.levels = w.levels");
+    format!(
+        "ARRAY(SELECT
+            coalesce((SELECT sum(n.n)::int8 FROM score_node n WHERE {on_n} AND n.height = 1
+                AND (n.down, n.reached_us, n.member) < (upper.down, upper.reached_us, upper.member)), 0)
+          + coalesce((SELECT sum(n.n)::int8 FROM score_node n WHERE {on_n} AND n.height = 0
+                AND (n.down, n.reached_us, n.member) >= (upper.down, upper.reached_us, upper.member)
+                AND (n.down, n.reached_us, n.member) < (lower.down, lower.reached_us, lower.member)), 0)
+          + (SELECT count(*) FROM score s WHERE {on_s}
+                AND (~s.score, s.reached_us, s.member) >= (lower.down, lower.reached_us, lower.member)
+                AND (~s.score, s.reached_us, s.member) < (w.down, w.reached_us, w.member))
+         FROM unnest({arrays}) AS w(board, season, levels, down, reached_us, member)
+         LEFT JOIN LATERAL {upper} AS upper ON true
+         LEFT JOIN LATERAL {lower} AS lower ON true)",
+        on_n = on_it("n"),
+        on_s = on_it("s"),
+        arrays = arrays.join(", "),
+        upper = node_of("1"),
+        lower = node_of("0"),
+    )
+}
+
+/// SQL that finds a rank on a board: where its node of height 0 begins, and how many of it stand before the rank. The
+/// board is in parameters 2 to 4, the rank in 5.
+pub(crate) const NODE_OF_RANK: &str = "
+SELECT l.down, l.reached_us, l.member, $5::int8 - l.before
+FROM (SELECT u.down, u.reached_us, u.member, u.before, u.next_down, u.next_reached_us, u.next_member
+      FROM (SELECT t.*, (sum(t.n) OVER places - t.n)::int8 AS before, lead(t.down) OVER places AS next_down,
+                   lead(t.reached_us) OVER places AS next_reached_us, lead(t.member) OVER places AS next_member
+            FROM score_node t WHERE t.board = $2 AND t.season = $3 AND t.levels = $4 AND t.height = 1
+            WINDOW places AS (ORDER BY t.down, t.reached_us, t.member)) AS u
+      WHERE u.before <= $5 ORDER BY u.down DESC, u.reached_us DESC, u.member DESC LIMIT 1) AS u
+CROSS JOIN LATERAL (
+    SELECT t.down, t.reached_us, t.member, t.before
+    FROM (SELECT t.*, (u.before + sum(t.n) OVER (ORDER BY t.down, t.reached_us, t.member) - t.n)::int8 AS before
+          FROM score_node t WHERE t.board = $2 AND t.season = $3 AND t.levels = $4 AND t.height = 0
+            AND (t.down, t.reached_us, t.member) >= (u.down, u.reached_us, u.member)
+            AND (u.next_down IS NULL
+                 OR (t.down, t.reached_us, t.member) < (u.next_down, u.next_reached_us, u.next_member))) AS t
+    WHERE t.before <= $5 ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1) AS l";
+
+/// Cuts what lies between two places into nodes of a height: new ones, and the first as it is then.
+fn cut(height: i16) -> String {
+    let (of, from) = match height {
+        0 => ("~s.score AS down, s.reached_us, s.member, 1 AS n", "score s"),
+        _ => ("s.down, s.reached_us, s.member, s.n", "score_node s"),
+    };
+    let (lower, place) = match height {
+        0 => ("", "(~s.score, s.reached_us, s.member)"),
+        _ => ("AND s.height = 0", "(s.down, s.reached_us, s.member)"),
+    };
+    format!(
+        "WITH inside AS (
+             SELECT {of} FROM {from} WHERE s.board = $1 AND s.season = $2 AND s.levels = $3 {lower}
+               AND {place} >= ($4::int8, $5::int8, $6::text)
+               AND ($7::int8 IS NULL OR {place} < ($7::int8, $8::int8, $9::text))),
+         pieces AS (
+             SELECT i.down, i.reached_us, i.member, i.n, (row_number() OVER places - 1) / {NODE_HALF} AS piece,
+                    (row_number() OVER places - 1) % {NODE_HALF} AS place
+             FROM inside i WINDOW places AS (ORDER BY i.down, i.reached_us, i.member)),
+         sums AS (SELECT piece, sum(n)::int8 AS n FROM pieces GROUP BY piece),
+         first AS (
+             UPDATE score_node t SET n = coalesce((SELECT n FROM sums WHERE piece = 0), 0)
+             WHERE t.board = $1 AND t.season = $2 AND t.levels = $3 AND t.height = {height}
+               AND t.down = $4 AND t.reached_us = $5 AND t.member = $6)
+         INSERT INTO score_node (board, season, levels, height, down, reached_us, member, n)
+         SELECT $1, $2, $3, {height}, p.down, p.reached_us, p.member, s.n
+         FROM pieces p JOIN sums s USING (piece) WHERE p.place = 0 AND p.piece > 0"
+    )
+}
+
+/// The node of a height at or before a place, how many members or nodes it has, and where the next one begins.
+fn around(height: i16) -> String {
+    let inside = match height {
+        0 => "t.n",
+        _ => {
+            "(SELECT count(*) FROM score_node s WHERE s.board = t.board AND s.season = t.season AND s.levels = t.levels
+                AND s.height = 0 AND (s.down, s.reached_us, s.member) >= (t.down, t.reached_us, t.member)
+                AND (next.down IS NULL OR (s.down, s.reached_us, s.member) < (next.down, next.reached_us, next.member)))"
+        }
+    };
+    format!(
+        "SELECT t.down, t.reached_us, t.member, next.down, next.reached_us, next.member, {inside}
+         FROM (SELECT * FROM score_node t WHERE t.board = $1 AND t.season = $2 AND t.levels = $3 AND t.height = {height}
+                 AND (t.down, t.reached_us, t.member) <= ($4, $5, $6)
+               ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1) AS t
+         LEFT JOIN LATERAL (
+             SELECT * FROM score_node n WHERE n.board = t.board AND n.season = t.season AND n.levels = t.levels
+                AND n.height = {height} AND (n.down, n.reached_us, n.member) > (t.down, t.reached_us, t.member)
+             ORDER BY n.down, n.reached_us, n.member LIMIT 1) AS next ON true"
+    )
+}
+
+/// Joins an empty node to the one before, unless a node of the upper height begins with it.
+const JOIN: &str = "
+DELETE FROM score_node t WHERE t.board = $1 AND t.season = $2 AND t.levels = $3 AND t.height = 0
+  AND t.down = $4 AND t.reached_us = $5 AND t.member = $6 AND t.n = 0
+  AND NOT EXISTS (SELECT FROM score_node u WHERE u.board = t.board AND u.season = t.season AND u.levels = t.levels
+      AND u.height = 1 AND u.down = t.down AND u.reached_us = t.reached_us AND u.member = t.member)";
+
+/// A node that is to be cut or joined.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Node {
+    pub(crate) board: String,
+    season: At,
+    levels: bool,
+    down: i64,
+    reached: i64,
+    member: String,
+}
+
+impl Node {
+    /// From the answer of [`add_to_nodes`].
+    pub(crate) fn read(row: &tokio_postgres::Row) -> Vec<Self> {
+        let Some(boards) = row.get::<_, Option<Vec<String>>>(0) else { return Vec::new() };
+        let (seasons, levels): (Vec<At>, Vec<bool>) = (row.get(1), row.get(2));
+        let (down, reached, members): (Vec<i64>, Vec<i64>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
+        let places = down.into_iter().zip(reached).zip(members);
+        let nodes = boards.into_iter().zip(seasons).zip(levels).zip(places);
+        nodes
+            .map(|(((board, season), levels), ((down, reached), member))| Self {
+                board,
+                season,
+                levels,
+                down,
+                reached,
+                member,
+            })
+            .collect()
+    }
+
+    fn values(&self) -> [&(dyn ToSql + Sync); 6] {
+        [&self.board, &self.season, &self.levels, &self.down, &self.reached, &self.member]
+    }
+}
+
+/// Boards whose trees this server is tending.
+#[derive(Default)]
+pub(crate) struct Tended(Mutex<HashSet<String>>);
+
+impl Tended {
+    fn with<T>(&self, change: impl FnOnce(&mut HashSet<String>) -> T) -> T {
+        // A set of names; whatever a panic left is as good as any.
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Postgres {
+    /// Cuts and joins nodes behind the answer, for one board at a time. What is not tended now is seen again by the next
+    /// commit that adds to it.
+    pub(crate) fn tend(&self, nodes: Vec<Node>) {
+        let Some(board) = nodes.first().map(|node| node.board.clone()) else { return };
+        if !self.tended.with(|boards| boards.insert(board.clone())) {
+            return;
+        }
+        let store = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.tend_now(&board, &nodes).await {
+                tracing::warn!(%error, board, "a board's tree could not be tended; it is tried again");
+            }
+            store.tended.with(|boards| boards.remove(&board));
+        });
+    }
+
+    async fn tend_now(&self, board: &str, nodes: &[Node]) -> Result<(), StoreError> {
+        let mut fences = Fences::default();
+        fences.cut(board);
+        let (space, split) = (self.lock_space(), fences.split());
+        let mut connection = self.connector().connect(Box::new(|_| {})).await?;
+        let tending = async {
+            let transaction = connection.client.transaction().await?;
+            transaction.query(fence::TAKE, &fence::values(&space, &split)).await?;
+            for node in nodes.iter().filter(|node| node.board == board) {
+                tend_node(&transaction, node).await?;
+            }
+            transaction.commit().await
+        };
+        match tokio::time::timeout(self.timeout(), tending).await {
+            Ok(done) => done.map_err(|error| unavailable(&error)),
+            Err(_) => Err(StoreError::Unavailable("it took too long".into())),
+        }
+    }
+}
+
+async fn tend_node(transaction: &Transaction<'_>, node: &Node) -> Result<(), tokio_postgres::Error> {
+    // Others may have been here meanwhile, so nothing but the place is believed.
+    for height in [0, 1] {
+        let Some(row) = transaction.query_opt(&around(height), &node.values()).await? else { return Ok(()) };
+        let (down, reached, member): (i64, i64, String) = (row.get(0), row.get(1), row.get(2));
+        let next: (Option<i64>, Option<i64>, Option<String>) = (row.get(3), row.get(4), row.get(5));
+        if row.get::<_, i64>(6) > NODE_MAX {
+            let first = Node { down, reached, member, ..node.clone() };
+            let mut values = first.values().to_vec();
+            values.extend([&next.0 as &(dyn ToSql + Sync), &next.1, &next.2]);
+            transaction.execute(&cut(height), &values).await?;
+        }
+    }
+    transaction.execute(JOIN, &node.values()).await?;
+    Ok(())
+}

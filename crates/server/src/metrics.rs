@@ -21,10 +21,17 @@ struct Request {
     status: u16,
 }
 
+/// Labels of a problem.
+#[derive(Clone, Hash, PartialEq, Eq, Debug, EncodeLabelSet)]
+struct Refused {
+    code: &'static str,
+}
+
 /// All metrics.
 pub struct Metrics {
     registry: Registry,
     requests: Family<Request, Counter>,
+    problems: Family<Refused, Counter>,
     request_seconds: Histogram,
     commands: Counter,
     batches: Counter,
@@ -55,6 +62,7 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("tally");
         let metrics = Self {
             requests: Family::default(),
+            problems: Family::default(),
             request_seconds: Histogram::new([
                 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0,
             ]),
@@ -67,6 +75,7 @@ impl Default for Metrics {
             registry: Registry::default(),
         };
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
+        registry.register("http_problems", "Requests answered with a problem, by its code", metrics.problems.clone());
         registry.register_with_unit(
             "http_request",
             "Time from the head of a request to the head of its answer",
@@ -121,6 +130,11 @@ impl Metrics {
     pub fn request(&self, method: &'static str, resource: &'static str, status: u16, took: Duration) {
         self.requests.get_or_create(&Request { method, resource, status }).inc();
         self.request_seconds.observe(took.as_secs_f64());
+    }
+
+    /// Counts an answer that was a problem.
+    pub fn problem(&self, code: &'static str) {
+        self.problems.get_or_create(&Refused { code }).inc();
     }
 
     /// Counts a durable batch.

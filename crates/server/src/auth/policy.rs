@@ -28,6 +28,28 @@ pub enum Call {
     ListObjects,
     /// Counts as they change.
     Live,
+    /// Add to a counter.
+    Count,
+    /// A counter's value.
+    ReadCounter,
+    /// Note who was seen.
+    Observe,
+    /// How many different ones there were.
+    ReadUnique,
+    /// Say that a subject was there on a day, or was not.
+    Attend,
+    /// How many were there on a day, or on several.
+    ReadDay,
+    /// On which days a subject was there.
+    ReadAttendance,
+    /// Change a member's score.
+    Score,
+    /// Who leads, and where a member stands.
+    ReadBoard,
+    /// Use some of a limit.
+    Take,
+    /// How a limit stands.
+    ReadLimit,
     /// Remove everything of a subject.
     ForgetSubject,
     /// Hide everything of a subject.
@@ -91,7 +113,7 @@ const OWN: Verdict = Verdict::IfReadable;
 
 /// The table. A column each for [`Who`], in its order; a row each for [`Call`], in its order.
 #[rustfmt::skip]
-const TABLE: [(Call, [Verdict; 7]); 23] = [
+const TABLE: [(Call, [Verdict; 7]); 34] = [
     //                      nobody read  serv. admin dev   self  other
     (Call::Relate,         [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
     (Call::Unrelate,       [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
@@ -103,6 +125,17 @@ const TABLE: [(Call, [Verdict; 7]); 23] = [
     (Call::ListSubjects,   [WHO,   YES,  YES,  YES,  YES,  PUB,  PUB]),
     (Call::ListObjects,    [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
     (Call::Live,           [WHO,   YES,  YES,  YES,  YES,  OWN,  OWN]),
+    (Call::Count,          [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadCounter,    [WHO,   YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::Observe,        [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadUnique,     [WHO,   YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::Attend,         [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::ReadDay,        [WHO,   YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::ReadAttendance, [WHO,   YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Score,          [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadBoard,      [WHO,   YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::Take,           [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadLimit,      [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_]),
     (Call::ForgetSubject,  [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
     (Call::SuspendSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
     (Call::RestoreSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
@@ -180,7 +213,9 @@ mod tests {
     fn expected(who: &str, call: Call, about_self: bool, read: Option<ReadPolicy>) -> Result<(), Denied> {
         use Call::*;
         let open = [Health, Docs];
+        let counted = [ReadCounter, ReadUnique, ReadDay, ReadBoard];
         let reads = [ReadEdge, ReadObject, ReadFeed, ListSubjects, ListObjects, Live, GetObject, ReadJob, Metrics];
+        let reads = [&reads[..], &counted, &[ReadAttendance, ReadLimit]].concat();
         let admin_only = [Verify, Backup, ManageKeys];
         if open.contains(&call) {
             return Ok(());
@@ -192,7 +227,9 @@ mod tests {
             "read" => reads.contains(&call),
             _ => match call {
                 // Users act as themselves only.
-                Relate | Unrelate | Toggle | Batch | ForgetSubject | ReadJob => about_self,
+                Relate | Unrelate | Toggle | Batch | ForgetSubject | ReadJob | Attend | ReadAttendance => about_self,
+                // What is counted is for all to see; limits and what changes the others are for servers.
+                _ if counted.contains(&call) => true,
                 // What is public is everyone's, what is own is one's own, what is none is nobody's.
                 ReadEdge | ReadObject | ReadFeed | ListObjects => {
                     read == Some(ReadPolicy::Public) || (about_self && read == Some(ReadPolicy::Own))
@@ -233,7 +270,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(walked, 23 * 6 * 6 * 4);
+        assert_eq!(walked, 34 * 6 * 6 * 4);
     }
 
     #[test]

@@ -2,14 +2,18 @@
 //!
 //! Commands that touch data are written once, against [`target::Target`]: a running server, or a store.
 
+mod attend;
 mod backup;
+mod board;
 mod config;
 mod copy;
+mod counter;
 mod doctor;
 mod failure;
 mod folder;
 mod import;
 mod keys;
+mod limit;
 mod logging;
 mod output;
 mod parse;
@@ -18,6 +22,7 @@ mod relations;
 mod restore;
 mod serve;
 mod target;
+mod unique;
 mod verify;
 
 use std::process::ExitCode;
@@ -34,6 +39,8 @@ Examples:
   tally like post:42 alice                 alice likes post:42
   tally count like post:42 --viewer alice  how many likes, and is alice's among them
   tally list bookmark --subject alice      what alice has bookmarked, newest first
+  tally counter add views post:42          one more view
+  tally board top points                   who leads
   tally verify --repair                    recount everything and mend what drifted
   tally doctor                             what is wrong, and what to do about it
 
@@ -43,7 +50,7 @@ beside the servers of that database. --json prints the API's own JSON.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings, 3 counts that do not add up.";
 
-/// Interactions that always add up: likes, bookmarks, favourites, reactions
+/// Interactions that always add up: likes, bookmarks, reactions, counters, attendance, boards, limits
 ///
 /// Without a command it runs the server.
 #[derive(Debug, Parser)]
@@ -75,6 +82,21 @@ enum Command {
     /// Read the counts of many objects at once
     #[command(after_help = relations::READ_HELP)]
     Read(relations::ReadArgs),
+    /// Counters: how many times?
+    #[command(subcommand)]
+    Counter(counter::CounterCommand),
+    /// Unique counts: how many different ones?
+    #[command(subcommand)]
+    Unique(unique::UniqueCommand),
+    /// Attendance: who was there on which day?
+    #[command(subcommand)]
+    Attend(attend::AttendCommand),
+    /// Boards: who leads?
+    #[command(subcommand)]
+    Board(board::BoardCommand),
+    /// Limits: may this happen now?
+    #[command(subcommand)]
+    Limit(limit::LimitCommand),
     /// Recount everything and report what does not add up
     #[command(after_help = verify::AFTER_HELP)]
     Verify(verify::VerifyArgs),
@@ -131,6 +153,11 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             Command::Count(args) => relations::count(args).await,
             Command::List(args) => relations::list(args).await,
             Command::Read(args) => relations::read(args).await,
+            Command::Counter(command) => counter::run(command).await,
+            Command::Unique(command) => unique::run(command).await,
+            Command::Attend(command) => attend::run(command).await,
+            Command::Board(command) => board::run(command).await,
+            Command::Limit(command) => limit::run(command).await,
             Command::Verify(args) => verify::run(args).await,
             Command::Backup(args) => backup::run(args).await,
             Command::Restore(args) => restore::run(&args),

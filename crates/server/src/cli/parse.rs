@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tally::core::meta::Meta;
 use tally::core::rows::Role;
+use tally::core::{Day, Timestamp};
 
 /// A JSON object.
 pub(super) fn meta(text: &str) -> Result<Meta, String> {
@@ -16,4 +17,14 @@ pub(super) fn role() -> impl TypedValueParser<Value = Role> {
         "service" => Role::Service,
         _ => Role::Read,
     })
+}
+
+/// A calendar day.
+pub(super) fn day(text: &str) -> Result<Day, String> {
+    text.parse().map_err(|error: tally::core::Refusal| error.to_string())
+}
+
+/// When a season began.
+pub(super) fn time(text: &str) -> Result<Timestamp, String> {
+    serde_json::from_value(text.into()).map_err(|_| "a time is written as 2026-01-31T00:00:00Z".to_owned())
 }

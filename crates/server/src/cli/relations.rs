@@ -29,7 +29,7 @@ Examples:
 
 pub(super) const READ_HELP: &str = "\
 Example:
-  tally read --objects post:1,post:2 --relations like,bookmark --viewer alice";
+  tally read --objects post:1,post:2 --relations like,bookmark --counters views --viewer alice";
 
 #[derive(Debug, Args)]
 pub(super) struct LikeArgs {
@@ -112,8 +112,11 @@ pub(super) struct ReadArgs {
     #[arg(long, value_delimiter = ',', required = true, value_parser = ObjectId::new)]
     objects: Vec<ObjectId>,
     /// Relations, likewise
-    #[arg(long, value_delimiter = ',', required = true, value_parser = Name::new)]
+    #[arg(long, value_delimiter = ',', required_unless_present = "counters", value_parser = Name::new)]
     relations: Vec<Name>,
+    /// Counters, likewise; an object's id is the key
+    #[arg(long, value_delimiter = ',', value_parser = Name::new)]
+    counters: Vec<Name>,
     /// Say also where this subject is among them
     #[arg(long, value_name = "SUBJECT", value_parser = SubjectId::new)]
     viewer: Option<SubjectId>,
@@ -207,8 +210,8 @@ fn row_of_list(item: ListItem) -> [String; 4] {
 }
 
 pub(super) async fn read(args: ReadArgs) -> Result<(), Failure> {
-    let ReadArgs { objects, relations, viewer, target } = args;
-    let ask = Ask::Feed { viewer: viewer.clone(), objects, relations: relations.clone() };
+    let ReadArgs { objects, relations, counters, viewer, target } = args;
+    let ask = Ask::Feed { viewer: viewer.clone(), objects, relations: relations.clone(), counters: counters.clone() };
     let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
     answer.show(target.json, |feed: FeedAnswer| {
         let mut header = vec!["object".to_owned()];
@@ -216,6 +219,7 @@ pub(super) async fn read(args: ReadArgs) -> Result<(), Failure> {
             header.push(relation.to_string());
             header.extend(viewer.as_ref().map(|viewer| format!("{viewer}'s {relation}")));
         }
+        header.extend(counters.iter().map(ToString::to_string));
         let rows = feed.items.into_iter().map(|item| {
             let mut row = vec![item.object.to_string()];
             for relation in &relations {
@@ -225,6 +229,7 @@ pub(super) async fn read(args: ReadArgs) -> Result<(), Failure> {
                     row.push(cell(count.and_then(|count| count.active).map(yes)));
                 }
             }
+            row.extend(counters.iter().map(|counter| cell(item.counters.get(counter))));
             row
         });
         wide_table(header, rows.collect())

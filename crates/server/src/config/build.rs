@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::problem::{ConfigErrors, Origin, Problem};
 use super::show::Effective;
 use super::value::Value;
-use super::{JwtSettings, Limits, LogSettings, Relation, Settings, Sync, TlsSettings};
+use super::{Counted, JwtSettings, Limits, LogSettings, Relation, Settings, Sync, TlsSettings};
 use crate::auth::jwks::{KeySet, is_url};
 use crate::auth::keys::{ADMIN_KEY_CHARS_ADVISED, AdminKey};
 use crate::tls;
@@ -17,6 +17,7 @@ pub(crate) struct Build {
     pub(crate) effective: Vec<Effective>,
     pub(crate) file: Option<PathBuf>,
     pub(crate) relations: Vec<Relation>,
+    pub(crate) counting: Vec<Counted>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -54,6 +55,7 @@ impl Build {
             },
             backup_folder: self.text("backup.folder").into(),
             relations: self.relations,
+            counting: self.counting,
             file: self.file,
             effective: self.effective,
         })

@@ -1,5 +1,6 @@
 //! `config defaults`: the commented file that `docs/tally.toml` is a copy of.
 
+use super::counting::TABLES;
 use super::relations::KEYS;
 use super::schema::{Preset, Reach, SECTIONS, SETTINGS};
 
@@ -50,11 +51,21 @@ pub fn render_defaults() -> String {
     }
     out.push('\n');
     out.push_str(RELATIONS_HEAD);
-    for (key, sample, doc) in KEYS {
-        comment(&mut out, doc);
-        out.push_str(&format!("# {key} = {sample}\n"));
+    keys(&mut out, KEYS);
+    for table in TABLES {
+        out.push('\n');
+        comment(&mut out, table.doc);
+        out.push_str(&format!("#\n# [{}.{}]\n", table.name, table.example));
+        keys(&mut out, table.keys);
     }
     out
+}
+
+fn keys(out: &mut String, keys: &[(&str, &str, &str)]) {
+    for (key, sample, doc) in keys {
+        comment(out, doc);
+        out.push_str(&format!("# {key} = {sample}\n"));
+    }
 }
 
 fn comment(out: &mut String, doc: &str) {

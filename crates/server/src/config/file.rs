@@ -6,6 +6,8 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::counting::{self, Counted};
+use super::declared::Limits;
 use super::problem::{Origin, Problem, Source, did_you_mean};
 use super::relations::{self, Relation};
 use super::schema::{Reach, SECTIONS, SETTINGS, Setting, setting};
@@ -16,6 +18,7 @@ use super::value::{Raw, Value, quote};
 pub(crate) struct Parsed {
     pub(crate) values: BTreeMap<&'static str, (Value, Origin)>,
     pub(crate) relations: Vec<Relation>,
+    pub(crate) counting: Vec<Counted>,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -33,7 +36,11 @@ pub(crate) fn parse(path: &Path, text: &str) -> Parsed {
     // own, not the writer's.
     let broken: BTreeSet<usize> = parsed.problems.iter().filter_map(line).collect();
     let syntax = parsed.problems.len();
-    let mut walk = Walk { source: &source, parsed };
+    // Others name them, wherever they stand.
+    let (limits, counted, problems) = counting::read_limits(&source, document.get_ref());
+    parsed.counting = counted;
+    parsed.problems.extend(problems);
+    let mut walk = Walk { source: &source, limits: &limits, parsed };
     walk.table("", document.get_ref());
     let mut parsed = walk.parsed;
     let mut index = 0;
@@ -53,6 +60,7 @@ fn line(problem: &Problem) -> Option<usize> {
 
 struct Walk<'a> {
     source: &'a Source<'a>,
+    limits: &'a Limits,
     parsed: Parsed,
 }
 
@@ -61,11 +69,17 @@ impl Walk<'_> {
         for (key, value) in table {
             let name: &str = key.get_ref();
             let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
-            if let Some(setting) = setting(&path) {
+            if prefix == "limits" && value.get_ref().is_table() {
+                // A limit of the user's own, which was read before.
+            } else if let Some(setting) = setting(&path) {
                 self.setting(setting, key.span().start, value);
             } else if path == "relations" {
-                let (relations, problems) = relations::read(self.source, value);
+                let (relations, problems) = relations::read(self.source, self.limits, value);
                 self.parsed.relations = relations;
+                self.parsed.problems.extend(problems);
+            } else if let Some(table) = counting::table(&path) {
+                let (counted, problems) = counting::read(self.source, self.limits, table, value);
+                self.parsed.counting.extend(counted);
                 self.parsed.problems.extend(problems);
             } else if is_section(&path) {
                 match value.get_ref() {
@@ -125,13 +139,17 @@ fn unknown_hint(prefix: &str, name: &str) -> Option<String> {
         });
     }
     let settings = SETTINGS.iter().map(|setting| setting.path);
-    let sections = SECTIONS.iter().map(|(section, _)| *section).chain(["relations"]);
+    let declared = counting::TABLES.iter().map(|table| table.name).chain(["relations"]);
+    let sections = SECTIONS.iter().map(|(section, _)| *section).chain(declared);
     let below = move |path: &'static str| {
         let rest = path.strip_prefix(prefix)?;
         let rest = if prefix.is_empty() { rest } else { rest.strip_prefix('.')? };
         rest.split('.').next().filter(|first| !first.is_empty())
     };
-    did_you_mean(name, settings.chain(sections).filter_map(below))
+    let near = did_you_mean(name, settings.chain(sections).filter_map(below));
+    near.or_else(|| {
+        (prefix == "limits").then(|| "a limit of your own is a table: [limits.NAME] with rate = \"100/min\"".into())
+    })
 }
 
 /// A value of the file as far as a scalar setting can use it.
@@ -184,6 +202,11 @@ body_bytes_max = 0x400
 one_of = ["a", "b"]
 meta = { memo = "string(5)", 'ü' = "bool!" }
 when.relate = """object.status == 'ok'"""
+[limits.posting]
+rate = "5/s"
+[boards.weekly]
+season = "0 0 * * MON"
+rate_limit = "posting per member"
 [[relations.x]]
 [auth.jwt]
 issuer = ["a", "b"]

@@ -76,10 +76,10 @@ fn assemble(
     file: Option<PathBuf>,
     parsed: Parsed,
 ) -> Result<Settings, ConfigErrors> {
-    let Parsed { values, relations, mut problems } = parsed;
+    let Parsed { values, relations, counting, mut problems } = parsed;
     let resolve = |setting| resolve(setting, args, env, &values, &mut problems);
     let effective: Vec<Effective> = SETTINGS.iter().map(resolve).collect();
-    let build = Build { effective, file, relations, problems };
+    let build = Build { effective, file, relations, counting, problems };
     let mut settings = build.settings()?;
     settings.warnings.extend(strangers(env));
     Ok(settings)

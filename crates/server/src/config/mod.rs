@@ -5,6 +5,8 @@
 
 mod args;
 mod build;
+mod counting;
+mod declared;
 mod defaults;
 mod duration;
 mod file;
@@ -22,6 +24,8 @@ use std::time::Duration;
 use tally::core::catalog::Catalog;
 
 pub use args::ServeArgs;
+pub use counting::{Counted, Definition};
+pub use declared::Written;
 pub use defaults::render_defaults;
 pub use duration::{duration, duration_text};
 pub use load::{check, load, load_from};
@@ -61,6 +65,8 @@ pub struct Settings {
     pub backup_folder: PathBuf,
     /// The relations of the file; `catalog` adds the built-in ones.
     pub relations: Vec<Relation>,
+    /// What the file declares to be counted; `catalog` adds what is built in.
+    pub counting: Vec<Counted>,
     /// The file that was read, if there was one.
     pub file: Option<PathBuf>,
     /// What is allowed but probably not meant; to be logged at start.
@@ -117,12 +123,14 @@ pub struct LogSettings {
 }
 
 impl Settings {
-    /// What is declared: the built-in `like`, `bookmark` and `favorite`, and the file's relations, which
-    /// add to them or change them.
+    /// What is declared: what is built in, such as `like` and `views`, and what the file adds to it or changes.
     pub fn catalog(&self) -> Catalog {
         let mut catalog = Catalog::default();
         for relation in &self.relations {
             catalog.declare(relation.definition.clone());
+        }
+        for counted in &self.counting {
+            counted.declare(&mut catalog.counting);
         }
         catalog.idempotency_ttl_ms = u64::try_from(self.idempotency_ttl.as_millis()).unwrap_or(u64::MAX);
         catalog

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use tally::core::catalog::{Catalog, ReadPolicy, RelationDef};
-use tally::core::condition::Condition;
+use tally::core::catalog::{Catalog, Per, ReadPolicy, RelationDef};
 use tally::core::id::Name;
 use tally::core::limits::KINDS_MAX;
 use tally::core::meta::{MetaShape, MetaType};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
+use super::declared::{Limits, Reader, Whose, Written};
 use super::file::{raw, value_text};
-use super::problem::{Origin, Problem, Source, did_you_mean};
+use super::problem::{Problem, Source, did_you_mean};
 
 /// The keys of a relation, with what each is for; `config defaults` prints them.
 pub(crate) const KEYS: &[(&str, &str, &str)] = &[
@@ -35,6 +35,11 @@ pub(crate) const KEYS: &[(&str, &str, &str)] = &[
     ("mutable_meta", "true", "Whether PUT may replace the meta of an edge that exists."),
     ("allow_self", "false", "Whether a subject may relate to an object that it owns. Yes unless said."),
     (
+        "rate_limit",
+        "\"30/min per subject\"",
+        "A limit that every change passes first, decided with it: a rate, or a declared limit's name, and\n\"per subject\" (unless said), \"per object\" or \"in all\".",
+    ),
+    (
         "when.relate",
         "\"object.status == 'published'\"",
         "Conditions (CEL) over auth, object, subject, meta and now. One that fails or errs denies.",
@@ -49,12 +54,18 @@ pub struct Relation {
     /// What it means; what the file leaves out is as in the built-in relation of that name, if any.
     pub definition: RelationDef,
     /// Its keys as written, with their places; for `config show`.
-    pub written: Vec<(String, String, Origin)>,
+    pub written: Written,
 }
 
+const WHOSE: Whose = &[("subject", Per::Subject), ("object", Per::Object)];
+
 /// Reads the table `relations`.
-pub(crate) fn read(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> (Vec<Relation>, Vec<Problem>) {
-    let mut reader = Reader { source, problems: Vec::new() };
+pub(crate) fn read(
+    source: &Source<'_>,
+    limits: &Limits,
+    value: &Spanned<DeValue<'_>>,
+) -> (Vec<Relation>, Vec<Problem>) {
+    let mut reader = Reader { source, limits, problems: Vec::new() };
     let mut relations = Vec::new();
     if let Some(table) = reader.table(value, "relations", "write [relations.NAME] with its keys below") {
         let built_in = Catalog::default();
@@ -63,11 +74,6 @@ pub(crate) fn read(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> (Vec<Re
         }
     }
     (relations, reader.problems)
-}
-
-struct Reader<'a> {
-    source: &'a Source<'a>,
-    problems: Vec<Problem>,
 }
 
 impl Reader<'_> {
@@ -79,14 +85,7 @@ impl Reader<'_> {
         value: &Spanned<DeValue<'_>>,
     ) -> Option<Relation> {
         let table = self.table(value, name, "write [relations.NAME] with its keys below");
-        let Ok(checked) = Name::new(name) else {
-            self.problem(
-                at,
-                format!("`{name}` cannot be the name of a relation"),
-                "use 1 to 64 of a-z, 0-9, - and _, beginning with a letter",
-            );
-            return None;
-        };
+        let checked = self.name(at, name, "a relation")?;
         let mut definition = match built_in.relation(&checked) {
             Ok(known) => RelationDef::clone(known),
             Err(_) => RelationDef::new(checked, ReadPolicy::Own),
@@ -113,14 +112,15 @@ impl Reader<'_> {
             }
             "mutable_meta" => def.mutable_meta = self.switch(key, value).unwrap_or(def.mutable_meta),
             "allow_self" => def.allow_self = self.switch(key, value).unwrap_or(def.allow_self),
-            "limit_per_subject" => def.limit_per_subject = self.limit(value),
+            "limit_per_subject" => def.limit_per_subject = self.limit_per_subject(value),
             "one_of" => def.one_of = self.kinds(value),
             "meta" => def.meta = self.meta(value),
+            "rate_limit" => def.rate_limit = self.rate_limit(&format!("relations.{}", def.name), WHOSE, value),
             _ => {
                 let names = KEYS.iter().map(|(name, ..)| name.split('.').next().unwrap_or(name));
                 let problem = Problem::new(self.source.origin(at), format!("unknown key `{key}`"));
                 let hint = did_you_mean(key, names).unwrap_or_else(|| {
-                    "a relation has read, requires_object, limit_per_subject, one_of, meta, mutable_meta, allow_self and when".into()
+                    "a relation has read, requires_object, limit_per_subject, one_of, meta, mutable_meta, allow_self, rate_limit and when".into()
                 });
                 self.problems.push(problem.hint(hint));
             }
@@ -128,34 +128,12 @@ impl Reader<'_> {
     }
 
     fn read_policy(&mut self, value: &Spanned<DeValue<'_>>) -> Option<ReadPolicy> {
-        match value.get_ref().as_str() {
-            Some("public") => Some(ReadPolicy::Public),
-            Some("own") => Some(ReadPolicy::Own),
-            Some("none") => Some(ReadPolicy::None),
-            other => {
-                let what = match other {
-                    Some(text) => format!("`read`: there is no policy `{text}`"),
-                    None => format!("`read`: {} where a string belongs", raw(value.get_ref()).type_name()),
-                };
-                let hint = other
-                    .and_then(|text| did_you_mean(text, ["public", "own", "none"]))
-                    .unwrap_or_else(|| "write \"public\", \"own\" or \"none\"".into());
-                self.problem(value.span().start, what, hint);
-                None
-            }
-        }
+        const POLICIES: &[(&str, ReadPolicy)] =
+            &[("public", ReadPolicy::Public), ("own", ReadPolicy::Own), ("none", ReadPolicy::None)];
+        self.choice("read", value, "policy", POLICIES)
     }
 
-    fn switch(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<bool> {
-        let on = value.get_ref().as_bool();
-        if on.is_none() {
-            let what = format!("`{key}`: {} where true or false belongs", raw(value.get_ref()).type_name());
-            self.problem(value.span().start, what, "write true or false, without quotes");
-        }
-        on
-    }
-
-    fn limit(&mut self, value: &Spanned<DeValue<'_>>) -> Option<u32> {
+    fn limit_per_subject(&mut self, value: &Spanned<DeValue<'_>>) -> Option<u32> {
         let number =
             value.get_ref().as_integer().and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
         match number.map(u32::try_from) {
@@ -225,12 +203,7 @@ impl Reader<'_> {
         Some(MetaShape(fields))
     }
 
-    fn conditions(
-        &mut self,
-        def: &mut RelationDef,
-        value: &Spanned<DeValue<'_>>,
-        written: &mut Vec<(String, String, Origin)>,
-    ) {
+    fn conditions(&mut self, def: &mut RelationDef, value: &Spanned<DeValue<'_>>, written: &mut Written) {
         let Some(table) = self.table(value, "when", "write when.relate = \"…\"") else { return };
         for (key, value) in table {
             let name: &str = key.get_ref();
@@ -247,37 +220,7 @@ impl Reader<'_> {
             };
             let origin = self.source.origin(key.span().start);
             written.push((format!("when.{name}"), value_text(value.get_ref()), origin));
-            match value.get_ref().as_str().map(Condition::compile) {
-                Some(Ok(condition)) => *slot = Some(condition),
-                Some(Err(error)) => self.problem(
-                    value.span().start,
-                    format!("`when.{name}` is not a condition: {}", first_line(&error)),
-                    "a CEL expression over auth, object, subject, meta and now, such as \"object.status == 'published'\"",
-                ),
-                None => self.problem(
-                    value.span().start,
-                    format!("`when.{name}`: {} where a condition belongs", raw(value.get_ref()).type_name()),
-                    "write a CEL expression in quotes",
-                ),
-            }
+            *slot = self.condition(&format!("when.{name}"), value);
         }
     }
-
-    fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>, name: &str, hint: &str) -> Option<&'v DeTable<'i>> {
-        let table = value.get_ref().as_table();
-        if table.is_none() {
-            let what = format!("`{name}`: {} where a table belongs", raw(value.get_ref()).type_name());
-            self.problem(value.span().start, what, hint);
-        }
-        table
-    }
-
-    fn problem(&mut self, at: usize, what: impl Into<String>, hint: impl Into<String>) {
-        self.problems.push(Problem::new(self.source.origin(at), what).hint(hint));
-    }
-}
-
-/// What the CEL parser says first; it goes on with a drawing that needs a line of its own.
-fn first_line(error: &str) -> &str {
-    error.trim_start_matches("ERROR: <input>:").lines().next().unwrap_or_default().trim()
 }

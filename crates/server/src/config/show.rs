@@ -46,6 +46,7 @@ pub fn render_show(settings: &Settings) -> String {
         }
     }
     relations(settings, &mut lines);
+    counting(settings, &mut lines);
     let width = lines.iter().map(|(text, _)| text.chars().count()).filter(|w| *w <= 60).max();
     let width = width.unwrap_or(0);
     let mut out = String::new();
@@ -62,7 +63,7 @@ pub fn render_show(settings: &Settings) -> String {
 fn relations(settings: &Settings, lines: &mut Vec<(String, String)>) {
     for definition in settings.catalog().relations() {
         let name = definition.name.as_str();
-        let written: &[(String, String, Origin)] = settings
+        let written: &[_] = settings
             .relations
             .iter()
             .find(|relation: &&Relation| relation.definition.name == definition.name)
@@ -73,8 +74,26 @@ fn relations(settings: &Settings, lines: &mut Vec<(String, String)>) {
             let read = format!("{:?}", definition.read).to_lowercase();
             lines.push((format!("read = \"{read}\""), Origin::Default.to_string()));
         }
-        for (key, value, origin) in written {
-            lines.push((format!("{key} = {value}"), origin.to_string()));
-        }
+        lines.extend(written.iter().map(line));
     }
+}
+
+/// What is counted, also that which nobody has written anything about.
+fn counting(settings: &Settings, lines: &mut Vec<(String, String)>) {
+    let catalog = settings.catalog().counting;
+    let names = (catalog.counters().map(|def| ("counters", def.name.to_string())))
+        .chain(catalog.uniques().map(|def| ("uniques", def.name.to_string())))
+        .chain(catalog.sheets().map(|def| ("attendance", def.name.to_string())))
+        .chain(catalog.boards().map(|def| ("boards", def.name.to_string())))
+        .chain(catalog.limits().map(|def| ("limits", def.name.clone())));
+    for (table, name) in names {
+        let is_it = |counted: &&super::Counted| counted.table == table && counted.name.as_str() == name;
+        lines.push((String::new(), String::new()));
+        lines.push((format!("[{table}.{name}]"), String::new()));
+        lines.extend(settings.counting.iter().find(is_it).into_iter().flat_map(|counted| &counted.written).map(line));
+    }
+}
+
+fn line((key, value, origin): &(String, String, Origin)) -> (String, String) {
+    (format!("{key} = {value}"), origin.to_string())
 }

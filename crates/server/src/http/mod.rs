@@ -3,6 +3,7 @@
 
 pub mod handlers;
 pub mod problem;
+pub mod rate;
 pub mod reply;
 pub mod request;
 pub mod routes;

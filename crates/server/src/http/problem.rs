@@ -5,7 +5,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tally::Error;
 use tally::core::Refusal;
+use tally::core::error::Exhausted;
 
+use super::rate;
 use crate::auth::AuthError;
 use crate::auth::policy::Denied;
 
@@ -18,6 +20,8 @@ pub struct Problem {
     pub detail: Box<str>,
     /// Which command of a batch was refused, and its own code.
     refused: Option<(usize, &'static str)>,
+    /// The limit that is used up.
+    exhausted: Option<Box<Exhausted>>,
 }
 
 /// A problem as it is written (RFC 9457).
@@ -50,7 +54,7 @@ impl Serialize for Problem {
 }
 
 /// Every code with its status and title: the contract's table.
-const CODES: [(&str, StatusCode, &str); 22] = [
+const CODES: [(&str, StatusCode, &str); 27] = [
     ("bad_request", StatusCode::BAD_REQUEST, "The request is wrong"),
     ("bad_cursor", StatusCode::BAD_REQUEST, "The cursor is wrong"),
     ("unauthenticated", StatusCode::UNAUTHORIZED, "Who are you?"),
@@ -58,6 +62,11 @@ const CODES: [(&str, StatusCode, &str); 22] = [
     ("condition_failed", StatusCode::FORBIDDEN, "A condition does not hold"),
     ("not_found", StatusCode::NOT_FOUND, "Not found"),
     ("relation_not_found", StatusCode::NOT_FOUND, "No such relation"),
+    ("counter_not_found", StatusCode::NOT_FOUND, "No such counter"),
+    ("unique_not_found", StatusCode::NOT_FOUND, "No such unique count"),
+    ("attendance_not_found", StatusCode::NOT_FOUND, "No such attendance sheet"),
+    ("board_not_found", StatusCode::NOT_FOUND, "No such board"),
+    ("limit_not_found", StatusCode::NOT_FOUND, "No such limit"),
     ("object_not_found", StatusCode::NOT_FOUND, "No such object"),
     ("method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "Method not allowed"),
     ("conflict", StatusCode::CONFLICT, "Conflict"),
@@ -78,7 +87,7 @@ const CODES: [(&str, StatusCode, &str); 22] = [
 impl Problem {
     /// A problem with one of the codes above.
     pub fn new(code: &'static str, detail: impl Into<Box<str>>) -> Self {
-        Self { code, detail: detail.into(), refused: None }
+        Self { code, detail: detail.into(), refused: None, exhausted: None }
     }
 
     fn document(&self) -> Document<'_> {
@@ -115,6 +124,10 @@ fn entry(code: &str) -> (&'static str, StatusCode, &'static str) {
     *CODES.iter().find(|(known, ..)| *known == code).unwrap_or(&CODES[CODES.len() - 1])
 }
 
+/// Which problem an answer is, for whoever counts them.
+#[derive(Clone, Copy)]
+pub struct Code(pub &'static str);
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = self.status();
@@ -123,6 +136,12 @@ impl IntoResponse for Problem {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response.extensions_mut().insert(Code(self.code));
+        let headers = response.headers_mut();
+        if let Some(limit) = &self.exhausted {
+            headers.insert(header::RETRY_AFTER, rate::seconds(limit.retry_after_ms).max(1).into());
+            rate::insert(headers, rate::Standing::from(&**limit));
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -138,8 +157,10 @@ impl From<Refusal> for Problem {
             return Self::internal();
         }
         let mut problem = Self::new(refusal.code(), refusal.to_string());
-        if let Refusal::BatchRefused { index, cause } = &refusal {
-            problem.refused = Some((*index, cause.code()));
+        match refusal {
+            Refusal::BatchRefused { index, cause } => problem.refused = Some((index, cause.code())),
+            Refusal::RateLimited(limit) => problem.exhausted = Some(limit),
+            _ => {}
         }
         problem
     }
@@ -184,6 +205,26 @@ impl From<AuthError> for Problem {
 mod tests {
     use super::*;
     use tally::core::Name;
+    use tally::core::error::Declared;
+
+    fn declared(what: Declared) -> Refusal {
+        Refusal::NotDeclared { what, name: Name::new("x").unwrap(), near: None }
+    }
+
+    fn used_up(retry_after_ms: u64) -> Exhausted {
+        let limit = "posting".into();
+        Exhausted { limit, amount: 100, window_ms: 60_000, remaining: 0, reset_ms: 59_001, retry_after_ms }
+    }
+
+    #[test]
+    fn a_used_up_limit_says_when_to_come_back() {
+        for (ms, seconds) in [(1, "1"), (1_000, "1"), (1_001, "2"), (59_900, "60")] {
+            let answer = Problem::from(Refusal::RateLimited(Box::new(used_up(ms)))).into_response();
+            assert_eq!(answer.headers()["retry-after"], seconds, "{ms} ms");
+            assert_eq!(answer.headers()["ratelimit"], "\"posting\";r=0;t=60");
+            assert_eq!(answer.headers()["ratelimit-policy"], "\"posting\";q=100;w=60");
+        }
+    }
 
     #[test]
     fn every_refusal_has_a_code_of_the_contract() {
@@ -201,6 +242,12 @@ mod tests {
             Refusal::TooLarge("x".into()),
             Refusal::IdempotencyKeyReused { field: "x".into() },
             Refusal::BatchRefused { index: 3, cause: Box::new(Refusal::Immutable) },
+            Refusal::RateLimited(Box::new(used_up(1))),
+            declared(Declared::Counter),
+            declared(Declared::Unique),
+            declared(Declared::Attendance),
+            declared(Declared::Board),
+            declared(Declared::Limit),
         ] {
             let code = refusal.code();
             assert_eq!(Problem::from(refusal).code, code);

@@ -3,9 +3,12 @@
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use tally::core::command::{Cost, Decided, EdgeReply, Reply};
+use tally::core::command::{
+    AttendReply, Cost, CountReply, Decided, EdgeReply, Reply, ScoreReply, TakeReply, UniqueReply,
+};
 
 use super::problem::{Document, Problem};
+use super::rate;
 
 const TALLY_COST: HeaderName = HeaderName::from_static("tally-cost");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -27,7 +30,13 @@ pub fn json(status: StatusCode, body: &impl Serialize) -> Response {
 /// A decision as an answer: its reply, what it cost, whether it is a replay.
 pub fn decided(status: StatusCode, decided: Decided) -> Result<Response, Problem> {
     match decided.reply {
-        Ok(reply) => Ok(with_headers(json(status, &reply), decided.cost, decided.replayed)),
+        Ok(reply) => {
+            let mut response = json(status, &reply);
+            if let Reply::Take(taken) = &reply {
+                rate::insert(response.headers_mut(), taken.into());
+            }
+            Ok(with_headers(response, decided.cost, decided.replayed))
+        }
         Err(refusal) if decided.replayed => {
             Ok(with_headers(Problem::from(refusal).into_response(), decided.cost, true))
         }
@@ -47,12 +56,25 @@ pub fn with_headers(mut response: Response, cost: Cost, replayed: bool) -> Respo
     response
 }
 
+/// What a command of a batch is answered with.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "describes the answer")]
+enum CommandReply {
+    Edge(EdgeReply),
+    Count(CountReply),
+    Unique(UniqueReply),
+    Attend(AttendReply),
+    Score(ScoreReply),
+    Take(TakeReply),
+}
+
 /// One command's part in the answer to a batch.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum BatchItem {
     /// It was decided.
-    #[schema(value_type = EdgeReply)]
+    #[schema(value_type = CommandReply)]
     Reply(Reply),
     /// It was refused.
     #[schema(value_type = Document)]

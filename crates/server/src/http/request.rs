@@ -171,6 +171,52 @@ pub fn percent_decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// The values of a parameter: repeated, or separated by commas, decoded after they are separated.
+pub fn listed(query: &str, name: &str) -> Result<Vec<String>, Problem> {
+    let values = query.split('&').filter_map(|pair| pair.split_once('=')).filter(|(key, _)| *key == name);
+    let parts = values.flat_map(|(_, value)| value.split(',')).filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let plain = part.replace('+', " ");
+            percent_decode(&plain).ok_or_else(|| Problem::bad_request("the query string is not percent-encoded UTF-8"))
+        })
+        .collect()
+}
+
+/// A body of JSON with what an `Idempotency-Key` is about. It is read when it is known who calls.
+pub struct Posted {
+    headers: HeaderMap,
+    path: String,
+    bytes: Bytes,
+}
+
+impl FromRequest<App> for Posted {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let (headers, path) = (request.headers().clone(), request.uri().path().to_owned());
+        let bytes = read_body(request, app.settings.limits.body_bytes_max).await?;
+        Ok(Self { headers, path, bytes })
+    }
+}
+
+impl Posted {
+    /// What was sent; nothing is `{}`.
+    pub fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        if self.bytes.is_empty() { parse(b"{}") } else { parse(&self.bytes) }
+    }
+
+    /// What was sent, and the key that it was sent with.
+    pub fn read<T: DeserializeOwned>(&self, caller: &Caller) -> Result<(T, Option<Once>), Problem> {
+        let body = self.body()?;
+        let once = match self.headers.contains_key("idempotency-key") {
+            true => caller.once(&self.headers, &self.path, &self.body()?)?,
+            false => None,
+        };
+        Ok((body, once))
+    }
+}
+
 /// A JSON body; an absent one is the default, where there is one.
 pub struct Json<T>(pub T);
 
@@ -217,4 +263,19 @@ fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = value.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
     essence.eq_ignore_ascii_case("application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_with_commas_survive_the_query_string() {
+        let query = "objects=post:a%2Cb,post%3Ac&x=1&objects=post:d+e&relations=like";
+        assert_eq!(listed(query, "objects").unwrap(), ["post:a,b", "post:c", "post:d e"]);
+        assert_eq!(listed(query, "relations").unwrap(), ["like"]);
+        assert!(listed("objects=%zz", "objects").is_err());
+        assert!(listed("objects=%ff", "objects").is_err());
+        assert!(listed("objects=%f", "objects").is_err());
+    }
 }

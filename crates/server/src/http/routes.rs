@@ -9,7 +9,9 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::handlers::{admin, batch, docs, feed, health, live, objects, relations, subjects};
+use super::handlers::{
+    admin, attendance, batch, boards, counters, docs, feed, health, limits, live, objects, relations, subjects, uniques,
+};
 use super::problem::Problem;
 use crate::app::App;
 
@@ -19,6 +21,11 @@ use crate::app::App;
     components(responses(docs::ProblemResponse)),
     tags(
         (name = "Relations", description = "Likes, reactions, bookmarks, favourites, follows"),
+        (name = "Counters", description = "How many times?"),
+        (name = "Uniques", description = "How many different ones?"),
+        (name = "Attendance", description = "Who was there on which day?"),
+        (name = "Boards", description = "Who leads?"),
+        (name = "Limits", description = "May this happen now?"),
         (name = "Batches", description = "Many commands in one request"),
         (name = "Subjects", description = "A subject as a whole"),
         (name = "Objects", description = "The registry for existence rules"),
@@ -34,6 +41,17 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(relations::read_count))
         .routes(routes!(relations::list_subjects))
         .routes(routes!(relations::list_objects))
+        .routes(routes!(counters::add_to_counter, counters::read_counter))
+        .routes(routes!(uniques::observe, uniques::read_unique))
+        .routes(routes!(uniques::read_union))
+        .routes(routes!(attendance::attend, attendance::be_absent, attendance::read_presence))
+        .routes(routes!(attendance::read_day))
+        .routes(routes!(attendance::read_days))
+        .routes(routes!(attendance::read_subject_days))
+        .routes(routes!(boards::add_score, boards::set_score, boards::leave_board, boards::read_standing))
+        .routes(routes!(boards::read_board))
+        .routes(routes!(boards::read_seasons))
+        .routes(routes!(limits::take, limits::read_limit))
         .routes(routes!(batch::batch))
         .routes(routes!(feed::read))
         .routes(routes!(subjects::forget))

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use hyper::body::Incoming;
 use tower::ServiceExt;
 
-use super::problem::Problem;
+use super::problem::{Code, Problem};
 use crate::app::App;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -51,6 +51,9 @@ pub async fn serve(app: App, router: Router, request: Request<Incoming>) -> Resu
     let took = started.elapsed();
     let status = response.status();
     app.metrics.request(method, resource(&path), status.as_u16(), took);
+    if let Some(Code(code)) = response.extensions().get() {
+        app.metrics.problem(code);
+    }
     if status.is_server_error() {
         tracing::warn!(id = ?id, method, path, status = status.as_u16(), took_us = took.as_micros(), "request failed");
     } else {
@@ -69,8 +72,23 @@ async fn route(router: Router, request: Request<Incoming>) -> Response<Body> {
 
 /// What a path is about, for counting: a closed set, whatever clients make up.
 fn resource(path: &str) -> &'static str {
-    const RESOURCES: [&str; 9] =
-        ["relations", "subjects", "objects", "read", "batch", "live", "verify", "keys", "jobs"];
+    const RESOURCES: [&str; 15] = [
+        "relations",
+        "counters",
+        "uniques",
+        "attendance",
+        "boards",
+        "seasons",
+        "limits",
+        "subjects",
+        "objects",
+        "read",
+        "batch",
+        "live",
+        "verify",
+        "keys",
+        "jobs",
+    ];
     let first = path.strip_prefix("/v1/").and_then(|rest| rest.split('/').next());
     first.and_then(|name| RESOURCES.into_iter().find(|known| *known == name)).unwrap_or("other")
 }

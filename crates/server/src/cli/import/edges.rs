@@ -97,7 +97,12 @@ impl<'a> Edges<'a> {
     pub(super) async fn counts(&self, objects: &[ObjectId]) -> Result<Vec<Option<i64>>, Failure> {
         let mut counts = Vec::with_capacity(objects.len());
         for some in objects.chunks(FEED_OBJECTS_MAX) {
-            let ask = Ask::Feed { viewer: None, objects: some.to_vec(), relations: vec![self.relation.clone()] };
+            let ask = Ask::Feed {
+                viewer: None,
+                objects: some.to_vec(),
+                relations: vec![self.relation.clone()],
+                counters: Vec::new(),
+            };
             let feed: FeedAnswer = self.target.ask(&ask).await?.read()?;
             counts.extend(feed.items.iter().map(|item| item.relations.get(&self.relation).map(|found| found.count)));
         }

@@ -1,6 +1,8 @@
 //! What commands ask for, whoever answers.
 
+use tally::core::command::Command;
 use tally::core::meta::Meta;
+use tally::core::query::CountingQuery;
 use tally::core::rows::{Role, Side};
 use tally::core::{Name, ObjectId, SubjectId};
 
@@ -16,7 +18,11 @@ pub(in crate::cli) enum Ask {
     /// One page of a list.
     List { side: Side, relation: Name, id: String, limit: u32, cursor: Option<String> },
     /// Counts of many objects.
-    Feed { viewer: Option<SubjectId>, objects: Vec<ObjectId>, relations: Vec<Name> },
+    Feed { viewer: Option<SubjectId>, objects: Vec<ObjectId>, relations: Vec<Name>, counters: Vec<Name> },
+    /// Change what is counted.
+    Change(Command),
+    /// What is counted?
+    Counting(CountingQuery),
     /// Make an API key.
     CreateKey { role: Role, name: String },
     /// All of them.

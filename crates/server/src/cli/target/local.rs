@@ -63,7 +63,11 @@ impl Local {
             Ask::List { side, relation, id, limit, cursor } => {
                 self.query(Query::List { side, relation, id, limit, cursor }).await
             }
-            Ask::Feed { viewer, objects, relations } => self.query(Query::Feed { viewer, objects, relations }).await,
+            Ask::Feed { viewer, objects, relations, counters } => {
+                self.query(Query::Feed { viewer, objects, relations, counters }).await
+            }
+            Ask::Change(command) => self.apply(command).await,
+            Ask::Counting(query) => self.query(Query::Counting(query)).await,
             Ask::CreateKey { role, name } => {
                 let made = NewKey::generate(role, &name, self.tally.now());
                 let made = made.map_err(|error| Failure::new(error.to_string()))?;

@@ -1,6 +1,7 @@
 //! Where a command does its work: on a running server, or straight on a store.
 
 mod ask;
+mod counting;
 mod local;
 mod remote;
 

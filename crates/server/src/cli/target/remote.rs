@@ -126,7 +126,7 @@ impl Remote {
     }
 
     /// A request with a query, of what is given of it. Everything is percent-encoded here.
-    fn request_with(
+    pub(super) fn request_with(
         &self,
         method: Method,
         segments: &[&str],
@@ -216,10 +216,12 @@ impl Remote {
                 };
                 self.request_with(Method::GET, &path, &[("limit", Some(limit.to_string())), ("cursor", cursor.clone())])
             }
-            Ask::Feed { viewer, objects, relations } => {
-                let body = json!({"viewer": viewer, "objects": objects, "relations": relations});
+            Ask::Feed { viewer, objects, relations, counters } => {
+                let body = json!({"viewer": viewer, "objects": objects, "relations": relations, "counters": counters});
                 Ok(self.request(Method::POST, &["v1", "read"])?.json(&body))
             }
+            Ask::Change(command) => self.change(command),
+            Ask::Counting(query) => self.counting(query),
             Ask::CreateKey { role, name } => {
                 Ok(self.request(Method::POST, &["v1", "keys"])?.json(&json!({"role": role, "name": name})))
             }

@@ -101,12 +101,18 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
 
 /// Passes a command that the caller may send.
 fn allowed(command: Command, caller: &Caller) -> Result<Command, Refusal> {
-    if let Command::Relate { subject, .. } | Command::Unrelate { subject, .. } | Command::Toggle { subject, .. } =
-        &command
-        && let Err(denied) = caller.may(Call::Batch, Some(subject), None)
-    {
-        return Err(Refusal::Forbidden(denied.detail.into()));
-    }
+    let (call, subject) = match &command {
+        Command::Relate { subject, .. } | Command::Unrelate { subject, .. } | Command::Toggle { subject, .. } => {
+            (Call::Batch, Some(subject))
+        }
+        Command::Count { .. } => (Call::Count, None),
+        Command::Observe { .. } => (Call::Observe, None),
+        Command::Attend { subject, .. } => (Call::Attend, Some(subject)),
+        Command::Score { member, .. } => (Call::Score, Some(member)),
+        Command::Take { .. } => (Call::Take, None),
+        other => return Err(Refusal::Forbidden(format!("a batch cannot hold {other:?}"))),
+    };
+    caller.may(call, subject, None).map_err(|denied| Refusal::Forbidden(denied.detail.into()))?;
     Ok(command)
 }
 

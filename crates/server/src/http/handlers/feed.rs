@@ -29,12 +29,13 @@ pub struct FeedBody {
     #[serde(default)]
     #[schema(value_type = Vec<String>, max_items = 16)]
     relations: Vec<Name>,
-    /// Counters to read too. None are declared yet.
+    /// Counters to read too; an object's id is the key.
     #[serde(default)]
-    counters: Vec<String>,
+    #[schema(value_type = Vec<String>, max_items = 16)]
+    counters: Vec<Name>,
 }
 
-/// Counts of many objects, and whether the viewer is in each
+/// Counts and counters of many objects, and whether the viewer is in each
 #[utoipa::path(
     post, path = "/v1/read", tag = "Relations",
     request_body(content = FeedBody),
@@ -43,14 +44,14 @@ pub struct FeedBody {
 pub async fn read(State(app): State<App>, caller: Caller, Json(body): Json<FeedBody>) -> Outcome {
     caller.signed_in()?;
     let FeedBody { viewer, objects, relations, counters } = body;
-    if let Some(counter) = counters.first() {
-        return Err(Problem::new("not_found", format!("there is no counter `{counter}`")));
+    if !counters.is_empty() {
+        caller.may(Call::ReadCounter, None, None)?;
     }
     let viewer = viewer.or_else(|| caller.own_subject().cloned());
     for relation in &relations {
         let policy = app.tally.catalog().relation(relation).map_err(Problem::from)?.read;
         caller.may(Call::ReadFeed, viewer.as_ref(), Some(policy))?;
     }
-    let answer = ask(&app, &caller, Query::Feed { viewer, objects, relations }).await?;
+    let answer = ask(&app, &caller, Query::Feed { viewer, objects, relations, counters }).await?;
     Ok(reply::json(StatusCode::OK, &answer))
 }

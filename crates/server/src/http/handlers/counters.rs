@@ -1,0 +1,71 @@
+//! How many times?
+
+use axum::extract::State;
+use serde::Deserialize;
+use tally::core::command::{Command, CountReply};
+use tally::core::query::{CounterAnswer, CountingQuery};
+use tally::core::{KeyId, Name, Query};
+use utoipa::ToSchema;
+
+use super::{Outcome, answer, apply};
+use crate::app::App;
+use crate::auth::policy::Call;
+use crate::http::request::{Caller, Posted, Segments};
+
+/// How much to add.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CountBody {
+    /// Any integer, 1 unless said.
+    #[serde(default = "one")]
+    #[schema(default = 1)]
+    by: i64,
+}
+
+fn one() -> i64 {
+    1
+}
+
+/// Add to a counter
+///
+/// A retry counts again, so send an Idempotency-Key where that matters.
+#[utoipa::path(
+    post, path = "/v1/counters/{counter}/{key}", tag = "Counters",
+    params(
+        ("counter" = String, Path, description = "A declared counter, such as `views`"),
+        ("key" = String, Path, description = "What is counted, such as `post:42`; 1 to 256 bytes"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters"),
+    ),
+    request_body(content = Option<CountBody>),
+    responses((status = 200, description = "The counter as it is now", body = CountReply), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn add_to_counter(
+    State(app): State<App>,
+    caller: Caller,
+    Segments((counter, key)): Segments<(String, String)>,
+    posted: Posted,
+) -> Outcome {
+    caller.may(Call::Count, None, None)?;
+    let (counter, key) = (Name::new(&counter)?, KeyId::new(&key)?);
+    let (CountBody { by }, once) = posted.read(&caller)?;
+    apply(&app, &caller, Command::Count { counter, key, by }, once).await
+}
+
+/// How many times?
+#[utoipa::path(
+    get, path = "/v1/counters/{counter}/{key}", tag = "Counters",
+    params(
+        ("counter" = String, Path, description = "A declared counter"),
+        ("key" = String, Path, description = "What is counted"),
+    ),
+    responses((status = 200, description = "Its value", body = CounterAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn read_counter(
+    State(app): State<App>,
+    caller: Caller,
+    Segments((counter, key)): Segments<(String, String)>,
+) -> Outcome {
+    caller.may(Call::ReadCounter, None, None)?;
+    let (counter, key) = (Name::new(&counter)?, KeyId::new(&key)?);
+    answer(&app, &caller, Query::Counting(CountingQuery::Counter { counter, key })).await
+}

@@ -1,0 +1,86 @@
+//! May this happen now?
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use tally::core::command::{Command, TakeReply};
+use tally::core::query::{CountingAnswer, CountingQuery, LimitAnswer};
+use tally::core::{Answer, KeyId, Name, Query};
+use utoipa::ToSchema;
+
+use super::{Outcome, apply, ask};
+use crate::app::App;
+use crate::auth::policy::Call;
+use crate::http::request::{Caller, Posted, Segments};
+use crate::http::{rate, reply};
+
+/// How much to use.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakeBody {
+    /// From 1 to all that the limit has; 1 unless said.
+    #[serde(default = "one")]
+    #[schema(minimum = 1, default = 1)]
+    cost: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Use some of a limit
+///
+/// 429 `rate_limited` when there is not enough left, and nothing is used then. With an Idempotency-Key a retry is free.
+#[utoipa::path(
+    post, path = "/v1/limits/{limit}/{key}", tag = "Limits",
+    params(
+        ("limit" = String, Path, description = "A declared limit"),
+        ("key" = String, Path, description = "Whose, such as a user or an address; 1 to 256 bytes"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters"),
+    ),
+    request_body(content = Option<TakeBody>),
+    responses(
+        (status = 200, description = "It may happen", body = TakeReply, headers(
+            ("RateLimit" = String, description = "How it stands: `\"posting\";r=REMAINING;t=SECONDS`"),
+            ("RateLimit-Policy" = String, description = "What it is: `\"posting\";q=AMOUNT;w=SECONDS`"),
+        )),
+        (status = "4XX", response = super::docs::ProblemResponse),
+    ),
+)]
+pub async fn take(
+    State(app): State<App>,
+    caller: Caller,
+    Segments((limit, key)): Segments<(String, String)>,
+    posted: Posted,
+) -> Outcome {
+    caller.may(Call::Take, None, None)?;
+    let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
+    let (TakeBody { cost }, once) = posted.read(&caller)?;
+    apply(&app, &caller, Command::Take { limit, key, cost }, once).await
+}
+
+/// How does a limit stand?
+///
+/// Free: nothing is used.
+#[utoipa::path(
+    get, path = "/v1/limits/{limit}/{key}", tag = "Limits",
+    params(
+        ("limit" = String, Path, description = "A declared limit"),
+        ("key" = String, Path, description = "Whose"),
+    ),
+    responses((status = 200, description = "How it stands", body = LimitAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn read_limit(
+    State(app): State<App>,
+    caller: Caller,
+    Segments((limit, key)): Segments<(String, String)>,
+) -> Outcome {
+    caller.may(Call::ReadLimit, None, None)?;
+    let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
+    let found = ask(&app, &caller, Query::Counting(CountingQuery::Limit { limit: limit.clone(), key })).await?;
+    let mut response = reply::json(StatusCode::OK, &found);
+    if let Answer::Counting(CountingAnswer::Limit(standing)) = &found {
+        rate::insert(response.headers_mut(), rate::Standing::of(limit.as_str(), standing));
+    }
+    Ok(response)
+}

@@ -1,0 +1,90 @@
+//! How many different ones?
+
+use axum::extract::{RawQuery, State};
+use serde::Deserialize;
+use tally::core::command::{Command, UniqueReply};
+use tally::core::query::{CountingQuery, UniqueAnswer};
+use tally::core::{KeyId, Name, Query};
+use utoipa::ToSchema;
+
+use super::{Outcome, answer, apply};
+use crate::app::App;
+use crate::auth::policy::Call;
+use crate::http::request::{Caller, Posted, Segments, listed};
+
+/// Who was seen.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObserveBody {
+    /// Any texts of 1 to 256 bytes.
+    #[schema(min_items = 1, max_items = 1000)]
+    members: Vec<String>,
+}
+
+/// Note who was seen
+///
+/// Adding someone again changes nothing. The members themselves are not kept.
+#[utoipa::path(
+    post, path = "/v1/uniques/{unique}/{key}", tag = "Uniques",
+    params(
+        ("unique" = String, Path, description = "A declared unique count, such as `dau`"),
+        ("key" = String, Path, description = "What is counted, such as `2026-01-31`; 1 to 256 bytes"),
+        ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters"),
+    ),
+    request_body(content = ObserveBody),
+    responses((status = 200, description = "The count as it is now", body = UniqueReply), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn observe(
+    State(app): State<App>,
+    caller: Caller,
+    Segments((unique, key)): Segments<(String, String)>,
+    posted: Posted,
+) -> Outcome {
+    caller.may(Call::Observe, None, None)?;
+    let (unique, key) = (Name::new(&unique)?, KeyId::new(&key)?);
+    let (ObserveBody { members }, once) = posted.read(&caller)?;
+    apply(&app, &caller, Command::Observe { unique, key, members }, once).await
+}
+
+/// How many different ones are in a key?
+#[utoipa::path(
+    get, path = "/v1/uniques/{unique}/{key}", tag = "Uniques",
+    params(
+        ("unique" = String, Path, description = "A declared unique count"),
+        ("key" = String, Path, description = "What is counted"),
+    ),
+    responses((status = 200, description = "About how many", body = UniqueAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn read_unique(
+    State(app): State<App>,
+    caller: Caller,
+    Segments((unique, key)): Segments<(String, String)>,
+) -> Outcome {
+    caller.may(Call::ReadUnique, None, None)?;
+    let (unique, keys) = (Name::new(&unique)?, vec![KeyId::new(&key)?]);
+    answer(&app, &caller, Query::Counting(CountingQuery::Unique { unique, keys })).await
+}
+
+/// How many different ones are in several keys together?
+///
+/// Days into a week: whoever is in more than one key counts once.
+#[utoipa::path(
+    get, path = "/v1/uniques/{unique}", tag = "Uniques",
+    params(
+        ("unique" = String, Path, description = "A declared unique count"),
+        ("keys" = String, Query, description = "1 to 400 keys, separated by commas; a comma inside a key is written %2C"),
+    ),
+    responses((status = 200, description = "About how many", body = UniqueAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+)]
+pub async fn read_union(
+    State(app): State<App>,
+    caller: Caller,
+    Segments(unique): Segments<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
+    caller.may(Call::ReadUnique, None, None)?;
+    let unique = Name::new(&unique)?;
+    let keys =
+        listed(&query.unwrap_or_default(), "keys")?.iter().map(|key| KeyId::new(key)).collect::<Result<_, _>>()?;
+    answer(&app, &caller, Query::Counting(CountingQuery::Unique { unique, keys })).await
+}

@@ -7,12 +7,14 @@
 //! |---|---|
 //! | `contract` | each promise of the [`Engine`] trait, one at a time |
 //! | `histories` | random histories are answered like the oracle answers them; concurrent ones add up |
+//! | `counting` | counters, unique counts, attendance, boards and limits like the oracle and like naive models |
 //! | `crash` | a failure at any step: answered means present, otherwise all or nothing |
 //! | `jobs` | long work goes on wherever it was stopped |
 //! | `shared` | several servers on one store: no like twice, no limit passed, no answer that came too late |
 
 mod auditor;
 mod contract;
+mod counting;
 mod crash;
 mod driver;
 mod histories;
@@ -71,6 +73,7 @@ pub fn trials<F: EngineFactory>(name: &str, factory: F) -> Vec<Trial> {
     let suites = [
         ("contract", contract::cases::<F>()),
         ("histories", histories::cases::<F>()),
+        ("counting", counting::cases::<F>()),
         ("crash", crash::cases::<F>()),
         ("jobs", jobs::cases::<F>()),
         ("shared", shared::cases::<F>()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tally_core::catalog::ReadPolicy;
+use tally_core::catalog::{LimitDef, ReadPolicy};
 use tally_core::command::{Call, Command};
 use tally_core::meta::Meta;
 use tally_core::rows::{Edge, EdgeKey, ListKey, ReplayKey, Side, TotalKey};
@@ -88,5 +88,7 @@ pub(crate) fn catalog() -> Arc<Catalog> {
     declare("pin", |relation| relation.limit_per_subject = Some(1));
     declare("shelf", |relation| relation.limit_per_subject = Some(3));
     declare("reaction", |relation| relation.one_of = ["like", "love", "wow"].map(name).to_vec());
+    let door = LimitDef::parse("door", "100/10min", None).expect("a sample is a valid rate");
+    catalog.counting.declare_limit(name("door"), door);
     Arc::new(catalog)
 }

@@ -3,6 +3,7 @@
 mod amounts;
 #[cfg(test)]
 mod broken;
+mod counting;
 mod ended;
 mod history;
 mod line;
@@ -22,6 +23,13 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
         amounts:
             likes_and_unlikes_of_three_servers_add_up,
             a_limit_holds_across_servers;
+        counting:
+            additions_of_three_servers_add_up,
+            members_seen_by_three_servers_are_all_kept,
+            scores_of_three_servers_add_up,
+            days_marked_by_three_servers_add_up,
+            a_limit_lets_exactly_as_many_through,
+            a_retried_addition_counts_once;
         once:
             one_answer_for_one_idempotency_key_on_any_server;
         ended:

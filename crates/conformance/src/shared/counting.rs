@@ -1,0 +1,139 @@
+//! What three servers count at once adds up.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tally_core::command::{Call, Command, Once, Reply, ScoreChange};
+use tally_core::rows::{BoardKey, CountKey, Key, Row, TotalKey};
+use tally_core::time::Timestamp;
+use tally_core::view::Wants;
+use tally_core::{Day, KeyId, Refusal};
+use tally_engine::{BoardFrom, Engine, Range};
+use tokio::task::JoinSet;
+
+use super::servers::{Clocks, SERVERS, Servers, answered};
+use crate::EngineFactory;
+use crate::sample::{call, name, replay_key, subject};
+use crate::stand::Stand;
+use crate::universe::Universe;
+
+const TASKS: usize = 3 * SERVERS;
+const EACH: usize = 20;
+
+fn key(text: &str) -> KeyId {
+    KeyId::new(text).expect("a sample is a valid key")
+}
+
+/// Runs what each task does on its server, and gives all replies.
+async fn all<F: EngineFactory>(
+    servers: &Servers<F>,
+    each: usize,
+    command: impl Fn(usize, usize) -> Call + Send + Sync + 'static,
+) -> Vec<Result<Reply, Refusal>> {
+    let (command, mut tasks) = (Arc::new(command), JoinSet::new());
+    for task in 0..TASKS {
+        let (runner, command) = (servers.runner(task), command.clone());
+        tasks.spawn(async move {
+            let mut replies = Vec::new();
+            for number in 0..each {
+                replies.push(answered(&runner, command(task, number)).await.reply);
+            }
+            replies
+        });
+    }
+    tasks.join_all().await.into_iter().flatten().collect()
+}
+
+pub(super) async fn additions_of_three_servers_add_up<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    let add = |_, number| call(Command::Count { counter: name("views"), key: key("home"), by: [3, -1][number % 2] });
+    let replies = all(&servers, EACH, add).await;
+    let total = TotalKey::Counter(CountKey { name: name("views"), key: key("home") });
+    let expected = (TASKS * EACH) as i64;
+    for server in 0..SERVERS {
+        let loaded = servers.engine(server).load(&Wants::totals(vec![total.clone()])).await.expect("a load works");
+        assert_eq!(loaded.totals, [expected]);
+    }
+    assert_eq!(replies.len(), TASKS * EACH);
+    assert!(replies.iter().all(Result::is_ok));
+    servers.stop(&Universe::default()).await;
+}
+
+/// The same key fifty times, from everywhere at once.
+pub(super) async fn a_retried_addition_counts_once<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::OfTheStore).await;
+    let replies = all(&servers, EACH, |_, number| {
+        let once = Once { key: replay_key("app", &format!("k{}", number % 4)), fields: Arc::default() };
+        let command = Command::Count { counter: name("views"), key: key("home"), by: 1 };
+        Call { once: Some(once), ..call(command) }
+    })
+    .await;
+    let values: BTreeSet<i64> = replies
+        .into_iter()
+        .map(|reply| match reply {
+            Ok(Reply::Count(count)) => count.value,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(values, BTreeSet::from([1, 2, 3, 4]), "each of four keys has one effect and one answer");
+    servers.stop(&Universe::default()).await;
+}
+
+pub(super) async fn members_seen_by_three_servers_are_all_kept<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    // Few enough to be counted exactly.
+    all(&servers, EACH, |task, number| {
+        let members = vec![format!("user {}", (task * EACH + number) % 150)];
+        call(Command::Observe { unique: name("dau"), key: key("today"), members })
+    })
+    .await;
+    let row = Key::Unique(CountKey { name: name("dau"), key: key("today") });
+    let loaded = servers.engine(1).load(&Wants::rows(vec![row])).await.expect("a load works");
+    assert!(matches!(&loaded.rows[0], Some(Row::Unique(sketch)) if sketch.estimate() == 150), "{:?}", loaded.rows);
+    servers.stop(&Universe::default()).await;
+}
+
+pub(super) async fn scores_of_three_servers_add_up<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    all(&servers, EACH, |task, number| {
+        let member = subject(&format!("m{}", (task + number) % 4));
+        call(Command::Score { board: name("points"), member, change: ScoreChange::By(1) })
+    })
+    .await;
+    let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
+    let page = servers.engine(2).scan(&Range::Board { board, from: BoardFrom::Rank(0) }, 10).await;
+    let page = page.expect("a scan works");
+    let scores = page.items.iter().map(|(_, row)| if let Row::Score(score) = row { score.score } else { 0 });
+    assert_eq!((page.items.len(), scores.sum::<i64>()), (4, (TASKS * EACH) as i64));
+    servers.stop(&Universe::default()).await;
+}
+
+pub(super) async fn days_marked_by_three_servers_add_up<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    let day = Day(20_000);
+    let replies = all(&servers, EACH, move |task, number| {
+        // Numbers and names, each by several hands.
+        let who = (task / 3 * EACH + number) % 40;
+        let who = if who % 2 == 0 { format!("{who}") } else { format!("user {who}") };
+        call(Command::Attend { sheet: name("daily"), day: Some(day), subject: subject(&who), present: true })
+    })
+    .await;
+    let changed = replies.iter().filter(|reply| matches!(reply, Ok(Reply::Attend(attend)) if attend.changed)).count();
+    assert_eq!(changed, 40, "each is marked once");
+    let total = TotalKey::Present { sheet: name("daily"), day };
+    let loaded = servers.engine(1).load(&Wants::totals(vec![total])).await.expect("a load works");
+    assert_eq!(loaded.totals, [40]);
+    servers.stop(&Universe::default()).await;
+}
+
+/// A thousand want through a door for a hundred.
+pub(super) async fn a_limit_lets_exactly_as_many_through<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::OfTheStore).await;
+    let replies =
+        all(&servers, 112, |_, _| call(Command::Take { limit: name("door"), key: key("everybody"), cost: 1 })).await;
+    assert!(replies.len() >= 1_000);
+    let allowed = replies.iter().filter(|reply| reply.is_ok()).count();
+    let refused = replies.iter().filter(|reply| matches!(reply, Err(Refusal::RateLimited(_)))).count();
+    assert_eq!((allowed, refused), (100, replies.len() - 100));
+    servers.stop(&Universe::default()).await;
+}

@@ -110,12 +110,15 @@ pub(crate) fn counting_entry(key: &Key) -> Option<String> {
     })
 }
 
+/// Makes a row's key of a field.
+type KeyOf = Box<dyn Fn(&str) -> Option<Key> + Send + Sync>;
+
 /// What an entry of a slot stands for.
 pub(crate) enum Listed {
     /// A row with a key of its own.
     Row(Key),
-    /// A hash, and what makes a row's key of a field.
-    Hash(String, Box<dyn Fn(&str) -> Option<Key> + Send + Sync>),
+    /// A hash of rows.
+    Hash(String, KeyOf),
 }
 
 /// Reads an entry back.
@@ -126,7 +129,7 @@ pub(crate) fn listed(keys: &Keys, entry: &str) -> Result<Listed, StoreError> {
 fn read_entry(keys: &Keys, entry: &str) -> Option<Listed> {
     let (kind, rest) = entry.split_at_checked(1)?;
     let name = |text: &str| Name::new(text).ok();
-    let hash = |key: Key, of: Box<dyn Fn(&str) -> Option<Key> + Send + Sync>| match keys.counting_place(&key)? {
+    let hash = |key: Key, of: KeyOf| match keys.counting_place(&key)? {
         Place::Field(hash, _) => Some(Listed::Hash(hash, of)),
         Place::Key(_) => None,
     };

@@ -6,7 +6,7 @@
 //! | `options.rs`, `connection.rs` | the URL, connections, what an error means |
 //! | `scripts/` | all that runs inside Redis; `scripts.rs` puts it together |
 //! | `load.rs` | every row asked for |
-//! | `plan.rs`, `bulk.rs`, `part.rs`, `commit.rs` | what a commit checks and changes; sending it |
+//! | `plan.rs`, `counted.rs`, `bulk.rs`, `part.rs`, `commit.rs` | what a commit checks and changes; sending it |
 //! | `fence.rs` | waiting until what is shown is safe |
 //! | `transaction.rs`, `open.rs` | a commit over several slots; ending what another server left open |
 //! | `scan.rs`, `boards.rs`, `walk.rs`, `audit.rs` | pages, every row, the recount |
@@ -22,6 +22,7 @@ mod boards;
 mod bulk;
 mod commit;
 mod connection;
+mod counted;
 mod counting;
 mod facts;
 mod fence;

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::Name;
-use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, LimitKey, Row, ScoreKey, Side, TotalKey};
-use tally_core::rules::limit;
+use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey};
 use tally_engine::{Seen, StoreError};
 
-use crate::counting::{Number, element, limit_member, order_score, score_in};
+use crate::counting::Number;
 use crate::keys::{self, Keys, edges_entry, replay_field, replay_part, row_entry};
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{Part, Word};
@@ -205,12 +204,7 @@ impl<'a> Plan<'a> {
                 }
             }
             (Place::Field(hash, field), text) if row_entry(key).is_some() => {
-                let (index, entry) = (self.index_of(&hash), row_entry(key).unwrap_or_default());
-                let part = self.part(&hash);
-                match text {
-                    Some(text) => part.change("F", &[K(&hash), T(&field), T(&text), K(&index), T(&entry)]),
-                    None => part.change("f", &[K(&hash), T(&field), K(&index), T(&entry)]),
-                }
+                self.change_field(key, &hash, &field, text.as_deref());
                 if let Key::Score(key) = key {
                     self.change_order(key, change);
                 }
@@ -251,31 +245,6 @@ impl<'a> Plan<'a> {
                 Some((self.keys.system("jobs:open"), open.then(|| "0".into())))
             }
             _ => None,
-        }
-    }
-
-    /// When a limit is to be looked at.
-    fn change_due(&mut self, home: &str, key: &LimitKey, change: &Change) {
-        let (due, member) = (self.keys.limits_due(self.keys.part(home)), limit_member(key));
-        let look_at = |row: &Option<Row>| row.as_ref().and_then(limit::look_at);
-        let (was, will) = (look_at(&change.before), look_at(&change.after));
-        match will {
-            Some(at) if was != will => self.part(home).change("z", &[K(&due), T(&member), T(&at.0.to_string())]),
-            None => self.part(home).change("x", &[K(&due), T(&member)]),
-            Some(_) => {}
-        }
-    }
-
-    /// A member's place in the order of its board.
-    fn change_order(&mut self, key: &ScoreKey, change: &Change) {
-        let order = self.keys.board(&key.board).order;
-        let part = self.part(&order);
-        if let Some(was) = score_in(change.before.as_ref()) {
-            part.change("x", &[K(&order), T(&element(was.reached, &key.member))]);
-        }
-        if let Some(will) = score_in(change.after.as_ref()) {
-            let element = element(will.reached, &key.member);
-            part.change("z", &[K(&order), T(&element), T(&order_score(will.score))]);
         }
     }
 
@@ -351,11 +320,8 @@ impl<'a> Plan<'a> {
         if by == 0 {
             return;
         }
-        if let Some(Number { hash, field, entry }) = self.keys.number(total) {
-            let index = entry.is_some().then(|| self.index_of(&hash));
-            let (by, entry) = (by.to_string(), entry.unwrap_or_default());
-            let index = index.as_deref().map_or(NoKey, K);
-            return self.part(&hash).change("N", &[K(&hash), T(&field), T(&by), index, T(&entry)]);
+        if let Some(number) = self.keys.number(total) {
+            return self.add_number(number, by);
         }
         let (hash, field, relation) = match total {
             TotalKey::Object { object, relation } => {

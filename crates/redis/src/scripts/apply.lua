@@ -38,8 +38,7 @@ local function apply(keys, base, args, at, last)
       call('HDEL', key(at + 1), args[at + 2])
       at = at + 3
     elseif op == 'F' then -- the same where every hash is listed: key field value index entry
-      call('HSET', key(at + 1), args[at + 2], args[at + 3])
-      call('ZADD', key(at + 4), 0, args[at + 5])
+      if call('HSET', key(at + 1), args[at + 2], args[at + 3]) == 1 then call('ZADD', key(at + 4), 0, args[at + 5]) end
       at = at + 6
     elseif op == 'f' then -- key field index entry
       call('HDEL', key(at + 1), args[at + 2])
@@ -52,10 +51,10 @@ local function apply(keys, base, args, at, last)
     elseif op == 'N' then -- the same where a hash may be listed: key field by index-or-0 entry
       local hash, listed = key(at + 1), args[at + 4] ~= '0'
       local after = call('HINCRBY', hash, args[at + 2], args[at + 3])
-      if after == 0 then call('HDEL', hash, args[at + 2]) end
-      if listed and after == 0 and call('EXISTS', hash) == 0 then
-        call('ZREM', key(at + 4), args[at + 5])
-      elseif listed and after ~= 0 then
+      if after == 0 then
+        call('HDEL', hash, args[at + 2])
+        if listed and call('EXISTS', hash) == 0 then call('ZREM', key(at + 4), args[at + 5]) end
+      elseif listed and after == tonumber(args[at + 3]) then -- it is new
         call('ZADD', key(at + 4), 0, args[at + 5])
       end
       at = at + 6

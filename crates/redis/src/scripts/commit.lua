@@ -108,15 +108,16 @@ end
 
 -- A number in two pieces, each of which a floating-point number can tell exactly.
 local function pieces(number)
-  local sign, digits = string.match(number, '^(-?)(%d+)$')
+  local sign, digits = string.match(number, '^(-?)([1-9]%d*)$')
+  if number == '0' then return 0, 0 end
   if not digits then error('not a number: ' .. number) end
   local high, low = tonumber(string.sub(digits, 1, -10)) or 0, tonumber(string.sub(digits, -9))
   if sign == '-' then return -high, -low end
   return high, low
 end
 
--- A number that is added to: what stands in the way. Nothing is added that would not fit; and where adding comes later, what is
--- near the ends has the number for itself until then.
+-- What stands in the way of adding to a number: that the sum would not fit. And where adding comes later, whoever adds much
+-- or adds near the ends has the number for itself until then.
 local function refused(hash, field, by)
   local high, low = pieces(call('HGET', hash, field) or '0')
   local high_by, low_by = pieces(by)

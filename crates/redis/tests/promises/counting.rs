@@ -149,7 +149,8 @@ async fn many_who_are_equal_stand_in_the_order_of_a_plain_sort() {
         let rows = all.iter().map(|(score, member)| (Key::Score(key_of(member)), change(*score))).collect();
         add(&engine, &[], rows).await.unwrap();
         all.sort_by_key(|(score, member)| (-score.score, score.reached, member.clone()));
-        let mut ranks: Vec<Standing> = all.iter().map(|(score, member)| Standing::of(&key_of(member), *score)).collect();
+        let mut ranks: Vec<Standing> =
+            all.iter().map(|(score, member)| Standing::of(&key_of(member), *score)).collect();
         let expected: Vec<u64> = (0..members).collect();
         // And where somebody would stand who is not there.
         let absent = all.iter().map(|(score, member)| {
@@ -162,4 +163,33 @@ async fn many_who_are_equal_stand_in_the_order_of_a_plain_sort() {
         let found = engine.load(&Wants { ranks, ..Wants::default() }).await.unwrap().ranks;
         assert_eq!(found, [expected, absent].concat());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_over_slots_that_meet_at_the_end_of_a_counter_are_done_whole_or_not() {
+    const ROOM: i64 = 5;
+    let url = shared_cluster("");
+    let engine = engine(&url);
+    engine.prepare().await.unwrap();
+    add(&engine, &[("hot", i64::MAX - ROOM)], Vec::new()).await.unwrap();
+    let adding = (0..8).map(|number| {
+        let engine = engine.clone();
+        tokio::spawn(async move {
+            // Another slot each time, so that either of the two decides.
+            for turn in 0.. {
+                let others = [format!("a{number}:{turn}"), format!("b{number}:{turn}")];
+                let adds = [("hot", 1), ("sum", 1), (&others[0], 1), (&others[1], 1)];
+                match add(&engine, &adds, Vec::new()).await {
+                    Ok(_) => {}
+                    Err(CommitError::Conflict) if value(&engine, "hot").await == i64::MAX => return,
+                    Err(CommitError::Conflict) => {}
+                    Err(error) => panic!("{error:?}"),
+                }
+            }
+        })
+    });
+    for task in adding.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    assert_eq!((value(&engine, "hot").await, value(&engine, "sum").await), (i64::MAX, ROOM));
 }

@@ -60,7 +60,10 @@ impl Dice {
         match self.roll(9) {
             0 => Key::Touched(self.count_key()),
             1 => Key::Unique(self.count_key()),
-            2 => Key::Limit(LimitKey { name: ["a", "relations.like"][self.roll(2) as usize].into(), key: self.id().into() }),
+            2 => Key::Limit(LimitKey {
+                name: ["a", "relations.like"][self.roll(2) as usize].into(),
+                key: self.id().into(),
+            }),
             3 => Key::Sheet(self.name()),
             4 => Key::Day(self.name(), day),
             5 => Key::Chunk(ChunkKey { sheet: self.name(), day, chunk: self.roll(3) << 30 }),
@@ -177,7 +180,11 @@ impl Both {
         let totals = (0..20).map(|_| self.dice.total()).collect();
         let wants = Wants { rows: (0..40).map(|_| self.dice.key()).collect(), totals, ranks };
         let (found, expected) = (self.redis.load(&wants).await.unwrap(), self.memory.load(&wants).await.unwrap());
-        assert_eq!((found.rows, found.totals, found.ranks), (expected.rows, expected.totals, expected.ranks), "{wants:?}");
+        assert_eq!(
+            (found.rows, found.totals, found.ranks),
+            (expected.rows, expected.totals, expected.ranks),
+            "{wants:?}"
+        );
     }
 
     async fn same_pages(&mut self) {

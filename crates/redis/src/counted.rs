@@ -1,0 +1,100 @@
+//! What a commit changes of counting, beyond rows that are one text.
+
+use tally_core::rows::{Change, Key, LimitKey, Row, ScoreKey};
+use tally_core::rules::limit;
+
+use crate::counting::{Number, element, limit_member, order_score, score_in};
+use crate::keys::row_entry;
+use crate::part::Word::{Key as K, NoKey, Text as T};
+use crate::plan::Plan;
+
+impl Plan<'_> {
+    /// A row that is a field of a hash which is listed in its slot.
+    pub(crate) fn change_field(&mut self, key: &Key, hash: &str, field: &str, text: Option<&str>) {
+        let (index, entry) = (self.index_of(hash), row_entry(key).unwrap_or_default());
+        let part = self.part(hash);
+        match text {
+            Some(text) => part.change("F", &[K(hash), T(field), T(text), K(&index), T(&entry)]),
+            None => part.change("f", &[K(hash), T(field), K(&index), T(&entry)]),
+        }
+    }
+
+    /// Adds to a number. The script refuses what would not fit, before it changes anything.
+    pub(crate) fn add_number(&mut self, number: Number, by: i64) {
+        let Number { hash, field, entry } = number;
+        let index = entry.is_some().then(|| self.index_of(&hash));
+        let (by, entry) = (by.to_string(), entry.unwrap_or_default());
+        let index = index.as_deref().map_or(NoKey, K);
+        self.part(&hash).change("N", &[K(&hash), T(&field), T(&by), index, T(&entry)]);
+    }
+
+    /// When a limit is to be looked at.
+    pub(crate) fn change_due(&mut self, home: &str, key: &LimitKey, change: &Change) {
+        let (due, member) = (self.keys.limits_due(self.keys.part(home)), limit_member(key));
+        let look_at = |row: &Option<Row>| row.as_ref().and_then(limit::look_at);
+        let (was, will) = (look_at(&change.before), look_at(&change.after));
+        match will {
+            Some(at) if was != will => self.part(home).change("z", &[K(&due), T(&member), T(&at.0.to_string())]),
+            None => self.part(home).change("x", &[K(&due), T(&member)]),
+            Some(_) => {}
+        }
+    }
+
+    /// A member's place in the order of its board.
+    pub(crate) fn change_order(&mut self, key: &ScoreKey, change: &Change) {
+        let order = self.keys.board(&key.board).order;
+        let part = self.part(&order);
+        if let Some(was) = score_in(change.before.as_ref()) {
+            part.change("x", &[K(&order), T(&element(was.reached, &key.member))]);
+        }
+        if let Some(will) = score_in(change.after.as_ref()) {
+            let element = element(will.reached, &key.member);
+            part.change("z", &[K(&order), T(&element), T(&order_score(will.score))]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tally_core::rows::{Changes, CountKey, Object, Side, TotalKey};
+    use tally_core::time::{Stamp, Timestamp};
+    use tally_core::view::{Reading, View};
+    use tally_core::{KeyId, Name, ObjectId};
+    use tally_engine::{Mark, Seen};
+
+    use super::*;
+    use crate::keys::Keys;
+
+    #[test]
+    fn a_counter_with_a_condition_on_its_object_is_one_slot() {
+        let keys = Keys { prefix: "tally".into(), slots: true };
+        for id in ["post:42", "post:}", "post:{a}b"] {
+            let key = CountKey { name: Name::new("views").unwrap(), key: KeyId::new(id).unwrap() };
+            let object = Key::Object(ObjectId::new(id).unwrap());
+            let row = Object {
+                status: None,
+                attributes: Default::default(),
+                created_at: Timestamp(1),
+                updated_at: Timestamp(1),
+            };
+            let mut view = View::new(Reading::Whole, 1, 1);
+            view.fill_row(object, Some(Row::Object(row)));
+            view.fill_row(Key::Touched(key.clone()), None);
+            let touched = Change { before: None, after: Some(Row::Touched(Timestamp(1))) };
+            let limit = LimitKey { name: "counters.views".into(), key: id.into() };
+            let state = tally_core::rows::UsedState::Bucket { full_at: 1 };
+            let used = Row::Limit(tally_core::rows::Used { state, look_at: Timestamp(1) });
+            let changes = Changes {
+                rows: vec![
+                    (Key::Touched(key.clone()), touched),
+                    (Key::Limit(limit), Change { before: None, after: Some(used) }),
+                ],
+                adds: vec![(TotalKey::Counter(key), 1)],
+                stamp: Stamp(1),
+            };
+            let plan = Plan::new(&keys, &Seen { mark: Mark::default(), view: &view }, &changes).unwrap();
+            let slot = keys.part(&keys.home(Side::Object, id));
+            assert_eq!(plan.parts.keys().copied().collect::<Vec<_>>(), [slot], "{id}");
+        }
+    }
+}

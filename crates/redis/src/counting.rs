@@ -224,3 +224,43 @@ pub(crate) fn score_of(text: &str) -> Result<Score, StoreError> {
 pub(crate) fn score_in(row: Option<&Row>) -> Option<Score> {
     if let Some(Row::Score(score)) = row { Some(*score) } else { None }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slots::slot_of;
+
+    #[test]
+    fn keys_are_as_the_plan_says_and_everything_of_a_thing_has_one_slot() {
+        let keys = Keys { prefix: "tally".into(), slots: true };
+        let name = |text: &str| Name::new(text).unwrap();
+        let views = CountKey { name: name("views"), key: KeyId::new("post:42").unwrap() };
+        let board = BoardKey { board: name("weekly"), season: Timestamp(1_700_000_000_000), levels: true };
+        let ever = BoardKey { season: Timestamp(0), levels: false, ..board.clone() };
+        assert_eq!(keys.counters("post:42"), "tally:c:{post:42}");
+        assert_eq!(keys.unique(&views), "tally:u:{post:42}:views");
+        assert_eq!(keys.limit(&LimitKey { name: "posting".into(), key: String::new() }), "tally:l:{%}:posting");
+        assert_eq!(keys.sheet(&name("daily"), "days"), "tally:a:{daily}:days");
+        assert_eq!(keys.board(&board).order, "tally:b:{weekly}:2023-11-14T22:13:20.000Z:dense");
+        assert_eq!(keys.board(&ever).scores, "tally:b:{weekly}:all:scores");
+        let slot = slot_of("tally:b:{weekly}");
+        for key in [keys.board(&board).order, keys.board(&ever).order, keys.board(&ever).scores] {
+            assert_eq!(slot_of(&key), slot, "{key}");
+        }
+    }
+
+    #[test]
+    fn elements_are_in_the_order_of_their_board_and_come_back() {
+        let member = |text: &str| SubjectId::new(text).unwrap();
+        let mut all: Vec<String> = Vec::new();
+        for reached in [0, 9, 10, 255, 256, u64::MAX] {
+            for who in ["!", "a", "a!", "b", "é"] {
+                let element = element(Stamp(reached), &member(who));
+                let score = Score { score: -(1 << 53), reached: Stamp(reached) };
+                assert_eq!(member_of(&element, &order_score(score.score)).unwrap(), (member(who), score));
+                all.push(element);
+            }
+        }
+        assert!(all.is_sorted());
+    }
+}

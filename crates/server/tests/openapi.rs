@@ -62,6 +62,14 @@ async fn every_call_of_the_contract_is_there() {
             .replace("{relation}", "like")
             .replace("{object}", "post:1")
             .replace("{subject}", "alice")
+            .replace("{counter}", "views")
+            .replace("{unique}", "dau")
+            .replace("{sheet}", "daily")
+            .replace("{day}", "today")
+            .replace("{board}", "points")
+            .replace("{member}", "alice")
+            .replace("{limit}", "posting")
+            .replace("{key}", "post:1")
             .replace("{job}", "job_0000000000000000")
             .replace("{id}", "nokey");
         assert!(!path.contains('{'), "{path}");

@@ -17,7 +17,7 @@ pub(super) enum CounterCommand {
         #[arg(value_parser = Name::new)]
         counter: Name,
         /// What is counted, such as post:42
-        #[arg(value_parser = KeyId::new)]
+        #[arg(id = "counted", value_name = "KEY", value_parser = KeyId::new)]
         key: KeyId,
         /// How much; may be negative
         #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
@@ -31,7 +31,7 @@ pub(super) enum CounterCommand {
         #[arg(value_parser = Name::new)]
         counter: Name,
         /// What is counted, such as post:42
-        #[arg(value_parser = KeyId::new)]
+        #[arg(id = "counted", value_name = "KEY", value_parser = KeyId::new)]
         key: KeyId,
         #[command(flatten)]
         target: TargetArgs,

@@ -17,7 +17,7 @@ pub(super) enum LimitCommand {
         #[arg(value_parser = Name::new)]
         limit: Name,
         /// Whose, such as alice or 192.0.2.7
-        #[arg(value_parser = KeyId::new)]
+        #[arg(id = "counted", value_name = "KEY", value_parser = KeyId::new)]
         key: KeyId,
         /// How much
         #[arg(long, value_name = "N", default_value_t = 1)]
@@ -31,7 +31,7 @@ pub(super) enum LimitCommand {
         #[arg(value_parser = Name::new)]
         limit: Name,
         /// Whose, such as alice or 192.0.2.7
-        #[arg(value_parser = KeyId::new)]
+        #[arg(id = "counted", value_name = "KEY", value_parser = KeyId::new)]
         key: KeyId,
         #[command(flatten)]
         target: TargetArgs,

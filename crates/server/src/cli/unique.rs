@@ -17,7 +17,7 @@ pub(super) enum UniqueCommand {
         #[arg(value_parser = Name::new)]
         unique: Name,
         /// What is counted, such as 2026-11-16
-        #[arg(value_parser = KeyId::new)]
+        #[arg(id = "counted", value_name = "KEY", value_parser = KeyId::new)]
         key: KeyId,
         /// Who
         #[arg(required = true, value_name = "MEMBER")]

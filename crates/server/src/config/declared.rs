@@ -119,7 +119,7 @@ impl Reader<'_> {
             return match LimitDef::parse(owner, what, None) {
                 Ok(limit) => Some(RateLimit { limit: Arc::new(limit), per }),
                 Err(error) => {
-                    self.problem(at, format!("`rate_limit`: {error}"), hint);
+                    self.wrong_rate("rate_limit", at, &error, &hint);
                     None
                 }
             };
@@ -133,6 +133,12 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// What is wrong with a rate; most of it ends with what to write instead.
+    pub(super) fn wrong_rate(&mut self, key: &str, at: usize, error: &str, hint: &str) {
+        let (what, hint) = error.split_once("; ").unwrap_or((error, hint));
+        self.problem(at, format!("`{key}`: {what}"), hint);
     }
 
     pub(super) fn table<'v, 'i>(
@@ -154,7 +160,7 @@ impl Reader<'_> {
     }
 }
 
-/// What the parsers say first; some go on with a drawing that needs a line of its own.
-pub(super) fn first_line(error: &str) -> &str {
+/// What the CEL parser says first; it goes on with a drawing that needs a line of its own.
+fn first_line(error: &str) -> &str {
     error.trim_start_matches("ERROR: <input>:").lines().next().unwrap_or_default().trim()
 }

@@ -32,7 +32,7 @@ const fn with(method: &'static str, path: &'static str, body: &'static str, may:
 }
 
 #[rustfmt::skip]
-const CALLS: [Call; 24] = [
+const CALLS: [Call; 48] = [
     //                                                                read  serv. admin self    other
     call("PUT",    "/v1/relations/{r}/post:1/{s}",                  [No,  Yes,  Yes,  Yes,    No]),
     call("DELETE", "/v1/relations/{r}/post:1/{s}",                  [No,  Yes,  Yes,  Yes,    No]),
@@ -61,6 +61,36 @@ const CALLS: [Call; 24] = [
     call("DELETE", "/v1/keys/nokey",                                [No,  No,   Yes,  No,     No]),
     call("GET",    "/metrics",                                      [Yes, Yes,  Yes,  No,     No]),
     call("GET",    "/v1/relations/{r}/post:2/subjects?limit=1",     [Yes, Yes,  Yes,  Public, Public]),
+    call("POST",   "/v1/counters/views/post:1",                     [No,  Yes,  Yes,  No,     No]),
+    call("GET",    "/v1/counters/views/post:1",                     [Yes, Yes,  Yes,  Yes,    Yes]),
+    with("POST",   "/v1/read", r#"{"objects":["post:1"],"counters":["views"]}"#,
+                                                                    [Yes, Yes,  Yes,  Yes,    Yes]),
+    with("POST",   "/v1/uniques/dau/day", r#"{"members":["{s}"]}"#, [No,  Yes,  Yes,  No,     No]),
+    call("GET",    "/v1/uniques/dau/day",                           [Yes, Yes,  Yes,  Yes,    Yes]),
+    call("GET",    "/v1/uniques/dau?keys=day,night",                [Yes, Yes,  Yes,  Yes,    Yes]),
+    call("PUT",    "/v1/attendance/daily/today/{s}",                [No,  Yes,  Yes,  Yes,    No]),
+    call("DELETE", "/v1/attendance/daily/today/{s}",                [No,  Yes,  Yes,  Yes,    No]),
+    call("GET",    "/v1/attendance/daily/today/{s}",                [Yes, Yes,  Yes,  Yes,    No]),
+    call("GET",    "/v1/subjects/{s}/attendance/daily",             [Yes, Yes,  Yes,  Yes,    No]),
+    call("GET",    "/v1/attendance/daily/today",                    [Yes, Yes,  Yes,  Yes,    Yes]),
+    call("GET",    "/v1/attendance/daily?days=2026-01-01",          [Yes, Yes,  Yes,  Yes,    Yes]),
+    with("POST",   "/v1/boards/points/{s}", r#"{"by":1}"#,          [No,  Yes,  Yes,  No,     No]),
+    with("PUT",    "/v1/boards/points/{s}", r#"{"score":1}"#,       [No,  Yes,  Yes,  No,     No]),
+    call("DELETE", "/v1/boards/points/{s}",                         [No,  Yes,  Yes,  No,     No]),
+    call("GET",    "/v1/boards/points/{s}",                         [Yes, Yes,  Yes,  Yes,    Yes]),
+    call("GET",    "/v1/boards/points",                             [Yes, Yes,  Yes,  Yes,    Yes]),
+    call("GET",    "/v1/seasons/points",                            [Yes, Yes,  Yes,  Yes,    Yes]),
+    call("POST",   "/v1/limits/posting/{s}",                        [No,  Yes,  Yes,  No,     No]),
+    call("GET",    "/v1/limits/posting/{s}",                        [Yes, Yes,  Yes,  No,     No]),
+    with("POST",   "/v1/batch", r#"{"commands":[{"op":"count","counter":"views","key":"post:1"}]}"#,
+                                                                    [No,  Yes,  Yes,  No,     No]),
+    with("POST",   "/v1/batch", r#"{"commands":[{"op":"attend","sheet":"daily","subject":"{s}"}]}"#,
+                                                                    [No,  Yes,  Yes,  Yes,    No]),
+    with("POST",   "/v1/batch",
+         r#"{"atomic":true,"commands":[{"op":"score","board":"points","member":"{s}","by":1}]}"#,
+                                                                    [No,  Yes,  Yes,  No,     No]),
+    with("POST",   "/v1/batch", r#"{"commands":[{"op":"take","limit":"posting","key":"{s}"}]}"#,
+                                                                    [No,  Yes,  Yes,  No,     No]),
 ];
 
 const RELATIONS: [(&str, May); 3] = [("like", Public), ("bookmark", Own), ("secret", No)];
@@ -90,7 +120,8 @@ fn allowed(may: May, policy: May) -> bool {
 #[tokio::test]
 async fn everyone_may_do_exactly_what_the_matrix_says() {
     let issuer = tokens::Issuer::new();
-    let server = Server::start(&format!("{}[relations.secret]\nread = \"none\"\n", issuer.config())).await;
+    let declared = "[relations.secret]\nread = \"none\"\n[limits.posting]\nrate = \"1000/s\"\n";
+    let server = Server::start(&format!("{}{declared}", issuer.config())).await;
     let admin = server.client();
     let mut keys = Vec::new();
     for role in ["read", "service"] {
@@ -120,7 +151,7 @@ async fn everyone_may_do_exactly_what_the_matrix_says() {
             }
         }
     }
-    assert_eq!(walked, 24 * 3 * 5);
+    assert_eq!(walked, 48 * 3 * 5);
 }
 
 #[tokio::test]
@@ -145,10 +176,24 @@ async fn a_refused_write_writes_nothing() {
     let mixed = json!({"atomic": false, "commands": [
         {"op": "relate", "relation": "like", "object": "post:1", "subject": "bob"},
         {"op": "relate", "relation": "like", "object": "post:1", "subject": "alice"},
+        {"op": "count", "counter": "views", "key": "post:1"},
+        {"op": "observe", "unique": "dau", "key": "day", "members": ["alice"]},
+        {"op": "score", "board": "points", "member": "alice", "by": 1},
+        {"op": "attend", "sheet": "daily", "subject": "bob"},
+        {"op": "attend", "sheet": "daily", "subject": "alice"},
     ]});
     let answer = user.post("/v1/batch").json(&mixed).ok().await;
     assert_eq!(answer["results"][0]["code"], "forbidden");
     assert_eq!(answer["results"][1]["changed"], true);
+    for refused in 2..=5 {
+        assert_eq!(answer["results"][refused]["code"], "forbidden", "{answer}");
+    }
+    assert_eq!(answer["results"][6]["present"], true);
+    let admin = server.client();
+    assert_eq!(admin.get("/v1/counters/views/post:1").ok().await["value"], 0);
+    assert_eq!(admin.get("/v1/uniques/dau/day").ok().await["estimate"], 0);
+    assert_eq!(admin.get("/v1/boards/points").ok().await["members"], 0);
+    assert_eq!(admin.get("/v1/attendance/daily/today").ok().await["count"], 1);
     assert_eq!(server.client().subjects("like", "post:1").await, ["alice"]);
     assert_eq!(server.client().verified().await, 1);
 }

@@ -4,16 +4,17 @@ use serde_json::{Value, json};
 
 use crate::world::{Ran, Served, World};
 
-const RELATIONS: &str = "[relations.reaction]\nread = \"public\"\none_of = [\"like\", \"love\"]\n";
+const DECLARED: &str = "[relations.reaction]\nread = \"public\"\none_of = [\"like\", \"love\"]\n\
+     [limits.burst]\nrate = \"3/hour\"\n[boards.yearly]\nties = \"shared\"\nseason = \"0 0 1 1 *\"\n";
 
 /// Where the commands of a test go.
-enum Place {
+pub(crate) enum Place {
     Server(Served),
     Folder,
 }
 
 impl Place {
-    fn run(&self, world: &World, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, world: &World, args: &[&str]) -> Ran {
         match self {
             Place::Server(server) => server.run(world, args),
             Place::Folder => world.run(&[args, &["--store", &world.url("data")]].concat()),
@@ -22,13 +23,13 @@ impl Place {
 }
 
 /// Does the same on a server and on a folder, each with `likes` in its store.
-fn on_both(likes: &[(&str, &str)], test: impl Fn(&World, &Place)) {
+pub(crate) fn on_both(likes: &[(&str, &str)], test: impl Fn(&World, &Place)) {
     let world = World::new();
-    world.write("tally.toml", RELATIONS);
+    world.write("tally.toml", DECLARED);
     world.seed("data", likes);
     test(&world, &Place::Server(world.serve()));
     let world = World::new();
-    world.write("tally.toml", RELATIONS);
+    world.write("tally.toml", DECLARED);
     world.seed("data", likes);
     test(&world, &Place::Folder);
 }

@@ -6,6 +6,7 @@ mod backup;
 mod config;
 mod copy;
 mod copy_database;
+mod counting;
 mod data;
 mod doctor;
 mod import;

@@ -105,3 +105,45 @@ async fn suspension_survives_a_kill_and_restoring_brings_the_times_back() {
     assert_eq!(client.list("/v1/relations/like/post:1/subjects").await, before);
     client.verified().await;
 }
+
+#[tokio::test]
+async fn every_answered_addition_to_a_counter_survives_and_a_retry_counts_once() {
+    const CLIENTS: usize = 8;
+    let mut server = Server::start("").await;
+    let path = "/v1/counters/views/post:1";
+    // The additions of each client that were answered; the next one may have been made without an answer.
+    let mut answered = [0_usize; CLIENTS];
+    for cycle in 1..=8 {
+        let client = server.client();
+        let all = AtomicUsize::new(0);
+        let adding = answered.iter_mut().enumerate().map(|(who, answered)| {
+            let (client, all) = (&client, &all);
+            async move {
+                loop {
+                    let request = client.post(path).header("idempotency-key", &format!("{who}-{answered}"));
+                    let Ok(answer) = request.try_send().await else { return };
+                    assert_eq!(answer.status, 200, "{}", answer.text());
+                    *answered += 1;
+                    all.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        let adding = join_all(adding);
+        let killing = async {
+            until("enough is counted", async || (all.load(Ordering::Relaxed) >= 40 * cycle).then_some(())).await;
+            server.kill();
+        };
+        tokio::join!(adding, killing);
+        server.restart().await;
+        let value = server.client().get(path).ok().await["value"].as_u64().unwrap() as usize;
+        let known: usize = answered.iter().sum();
+        assert!((known..=known + CLIENTS).contains(&value), "{known} were answered, {value} are there");
+    }
+    let client = server.client();
+    for (who, answered) in answered.iter().enumerate() {
+        client.post(path).header("idempotency-key", &format!("{who}-{answered}")).ok().await;
+    }
+    let all: usize = answered.iter().sum::<usize>() + CLIENTS;
+    assert_eq!(client.get(path).ok().await["value"], all, "each key counted once");
+    client.verified().await;
+}

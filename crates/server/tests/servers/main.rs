@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod counting;
 mod database;
 mod health;
 mod jobs;

@@ -34,7 +34,7 @@ pub(super) struct TargetArgs {
     /// TALLY_STORE
     #[arg(long, value_name = "URL")]
     pub(super) store: Option<String>,
-    /// Settings file with the relations, for --store [env: TALLY_CONFIG] [default: tally.toml, if it is there]
+    /// Settings file with what is declared, for --store [env: TALLY_CONFIG] [default: tally.toml, if it is there]
     #[arg(long, value_name = "FILE", requires = "store")]
     pub(super) config: Option<PathBuf>,
     /// Print the API's JSON instead of a table

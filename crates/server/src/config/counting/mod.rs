@@ -11,7 +11,7 @@ use tally::core::schedule::Schedule;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::declared::{Limits, Reader, Whose, Written, first_line};
+use super::declared::{Limits, Reader, Whose, Written};
 use super::file::value_text;
 use super::problem::{Problem, Source, did_you_mean};
 use super::schema::setting;
@@ -189,7 +189,7 @@ impl Reader<'_> {
         match LimitDef::parse(name, rate, algorithm.flatten()) {
             Ok(limit) => algorithm.is_none_or(|known| known.is_some()).then_some(limit),
             Err(error) => {
-                self.problem(value.span().start, format!("`rate`: {error}"), HINT);
+                self.wrong_rate("rate", value.span().start, &error, HINT);
                 None
             }
         }
@@ -210,13 +210,12 @@ impl Reader<'_> {
     fn season(&mut self, value: &Spanned<DeValue<'_>>) -> Option<Schedule> {
         const HINT: &str = "write minute, hour, day, month and weekday, such as \"0 0 * * MON\" for every Monday; \
              a time zone may follow: \"0 0 1 * * Asia/Seoul\"";
-        match Schedule::new(self.text("season", value, HINT)?) {
-            Ok(schedule) => Some(schedule),
-            Err(error) => {
-                let what = format!("`season` is not a crontab: {}", first_line(&error));
-                self.problem(value.span().start, what, HINT);
-                None
-            }
+        let text = self.text("season", value, HINT)?;
+        // What the parser says is a drawing of several lines.
+        let schedule = Schedule::new(text).ok();
+        if schedule.is_none() {
+            self.problem(value.span().start, format!("`season`: `{text}` is not when a season can begin"), HINT);
         }
+        schedule
     }
 }

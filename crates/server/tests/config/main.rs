@@ -1,5 +1,7 @@
 //! Settings as a person meets them: a wrong file explained, a right one shown, precedence, defaults.
 
+mod counting;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +11,7 @@ use tally::core::id::Name;
 use tally_server::config::{ConfigErrors, ServeArgs, Settings, Sync, check, load_from, render_defaults, render_show};
 
 /// A file of one test's own, in the build folder.
-fn file(name: &str, text: &str) -> PathBuf {
+pub(crate) fn file(name: &str, text: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("config");
     std::fs::create_dir_all(&folder).expect("the build folder is ours");
     let path = folder.join(format!("{name}.toml"));
@@ -21,12 +23,12 @@ fn keys(name: &str) -> String {
     format!("{}/tests/keys/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn load(args: &ServeArgs, env: &[(&str, &str)]) -> Result<Settings, ConfigErrors> {
+pub(crate) fn load(args: &ServeArgs, env: &[(&str, &str)]) -> Result<Settings, ConfigErrors> {
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     load_from(args, &env)
 }
 
-fn with_file(path: &Path) -> ServeArgs {
+pub(crate) fn with_file(path: &Path) -> ServeArgs {
     ServeArgs { config: Some(path.to_path_buf()), ..ServeArgs::default() }
 }
 
@@ -39,7 +41,7 @@ fn problems(name: &str, text: &str) -> Vec<String> {
 
 /// Asserts that a file has exactly the problems that each of `expected` begins one of.
 #[track_caller]
-fn assert_problems(name: &str, text: &str, expected: &[&str]) {
+pub(crate) fn assert_problems(name: &str, text: &str, expected: &[&str]) {
     let got = problems(name, text);
     let fits = got.len() == expected.len() && got.iter().zip(expected).all(|(got, part)| got.starts_with(part));
     assert!(fits, "{name}:\n{}\nexpected:\n{}", got.join("\n"), expected.join("\n"));

@@ -99,7 +99,7 @@ CREATE TABLE score_node (
     board      text COLLATE "C" NOT NULL,
     season     timestamptz NOT NULL,
     levels     boolean NOT NULL,
-    -- 0 counts members, 1 the members of some hundred nodes of height 0.
+    -- 0 for nodes of about a hundred members, 1 for as many of those, 2 for as many of these.
     height     smallint NOT NULL,
     -- Where it begins: ~score, reached_us and member.
     down       bigint NOT NULL,

@@ -6,7 +6,7 @@ use tally_engine::{BoardFrom, StoreError};
 
 use crate::Postgres;
 use crate::tables::SCORE;
-use crate::tree::{self, NODE_OF_RANK};
+use crate::tree;
 
 /// The board of parameters 2 to 4, and the place of its members.
 const ON_IT: &str = "t.board = $2 AND t.season = $3 AND t.levels = $4 AND (~t.score, t.reached_us, t.member)";
@@ -22,21 +22,21 @@ impl Postgres {
         match from {
             BoardFrom::Rank(rank) => {
                 let rank = i64::try_from(*rank).unwrap_or(i64::MAX);
-                self.from_rank(board, rank, limit).await
+                self.page_of_rank(board, rank, limit).await
             }
             BoardFrom::Behind(member, score) => {
                 let condition = format!("{ON_IT} > ($5, $6, $7) {IN_ORDER} LIMIT $1");
-                self.from_place(board, &condition, member, *score, limit).await
+                self.page_at(board, &condition, member, *score, limit).await
             }
             BoardFrom::Ahead(member, score) => {
                 let upwards = "ORDER BY ~t.score DESC, t.reached_us DESC, t.member DESC";
                 let condition = format!("{ON_IT} < ($5, $6, $7) {upwards} LIMIT $1");
-                self.from_place(board, &condition, member, *score, limit).await
+                self.page_at(board, &condition, member, *score, limit).await
             }
         }
     }
 
-    async fn from_place(
+    async fn page_at(
         &self,
         board: &BoardKey,
         condition: &str,
@@ -50,13 +50,13 @@ impl Postgres {
     }
 
     /// One statement, so that the tree and the rows are of one moment. What is skipped is less than a node.
-    async fn from_rank(&self, board: &BoardKey, rank: i64, limit: i64) -> Result<Vec<(Key, Row)>, StoreError> {
+    async fn page_of_rank(&self, board: &BoardKey, rank: i64, limit: i64) -> Result<Vec<(Key, Row)>, StoreError> {
         let (name, season) = (board.board.as_str(), tree::season(board));
         let condition = format!(
             "{ON_IT} >= ((SELECT down FROM node), (SELECT reached_us FROM node), (SELECT member FROM node))
              {IN_ORDER} LIMIT $1 OFFSET (SELECT skipped FROM node)"
         );
-        let with = format!("WITH node (down, reached_us, member, skipped) AS ({NODE_OF_RANK})");
+        let with = format!("WITH node (down, reached_us, member, skipped) AS ({})", tree::node_of_rank());
         self.rows_with(&with, SCORE, &condition, &[&limit, &name, &season, &board.levels, &rank]).await
     }
 }

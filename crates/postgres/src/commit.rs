@@ -252,7 +252,7 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
         step(format!("SELECT {}", ObjectTotals::sums(1)).into(), plan.shards.keys().to_vec());
     }
     if !plan.nodes.is_empty() {
-        step(tree::PUT_ROOTS.into(), plan.nodes.boards());
+        step(tree::put_roots().into(), plan.nodes.boards());
         step(tree::add_to_nodes().into(), plan.nodes.values());
     }
     run(connection, &steps).await

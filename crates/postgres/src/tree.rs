@@ -1,9 +1,9 @@
 //! How many stand before a place on a board, without counting them one by one.
 //!
-//! A board in its order is cut into nodes of some hundred members each, and those into nodes of some hundred nodes:
-//! a counted tree of two heights over the index. A node says where it begins and how many members it has; it ends
-//! where the next one begins. Who stands before a place: all members of the upper nodes before it, then of the lower
-//! ones, then those of its own node that the index has before it. That is some hundred rows for ten million members,
+//! A board in its order is cut into nodes of about a hundred members each, those into nodes of about a hundred nodes,
+//! and those once more: a counted tree over the index. A node says where it begins and how many members it has; it ends
+//! where the next one begins. Who stands before a place: all members of the uppermost nodes before it, then of the lower
+//! ones, then those of its own node that the index has before it. That is some two hundred rows for ten million members,
 //! and members with equal scores are members like all others, since a node may begin in the midst of them.
 //!
 //! A commit adds what it changes to the nodes, net: a score that moves within a node writes none. While it does, nodes
@@ -24,10 +24,16 @@ use crate::error::unavailable;
 use crate::fence::{self, Fences};
 use crate::time::At;
 
+/// The height of the uppermost nodes.
+const TOP: i16 = 2;
 /// What is left of a node that was cut.
-pub(crate) const NODE_HALF: i64 = 256;
+const NODE_HALF: i64 = 64;
 /// A node is cut when it has more than this.
-pub(crate) const NODE_MAX: i64 = 2 * NODE_HALF;
+const NODE_MAX: i64 = 2 * NODE_HALF;
+/// Behind everybody.
+const END: &str = "9223372036854775807";
+/// The place of a member `s`.
+const PLACE: &str = "(~s.score, s.reached_us, s.member)";
 
 /// Places on boards, as arrays.
 #[derive(Default)]
@@ -117,23 +123,38 @@ pub(crate) fn place(score: Score) -> (i64, i64) {
 }
 
 /// The first node of each height begins before everybody.
-pub(crate) const PUT_ROOTS: &str = "
-WITH put AS (
-    INSERT INTO score_node (board, season, levels, height, down, reached_us, member, n)
-    SELECT w.board, w.season, w.levels, h.height, -9223372036854775808, -1, '', 0
-    FROM (SELECT DISTINCT board, season, levels FROM unnest($1::text[], $2::timestamptz[], $3::bool[])
-              AS w(board, season, levels) ORDER BY 1, 2, 3) AS w,
-         (VALUES (0::int2), (1::int2)) AS h(height)
-    ON CONFLICT DO NOTHING RETURNING 1)
-SELECT count(*) FROM put";
+pub(crate) fn put_roots() -> String {
+    format!(
+        "WITH put AS (
+             INSERT INTO score_node (board, season, levels, height, down, reached_us, member, n)
+             SELECT w.board, w.season, w.levels, h.height, {MIN}, -1, '', 0
+             FROM (SELECT DISTINCT board, season, levels FROM unnest($1::text[], $2::timestamptz[], $3::bool[])
+                       AS w(board, season, levels) ORDER BY 1, 2, 3) AS w, generate_series(0, {TOP}) AS h(height)
+             ON CONFLICT DO NOTHING RETURNING 1)
+         SELECT count(*) FROM put",
+        MIN = i64::MIN
+    )
+}
+
+/// The place of a row.
+fn at(row: &str) -> String {
+    format!("({row}.down, {row}.reached_us, {row}.member)")
+}
+
+/// Both are on one board.
+fn on(row: &str, other: &str) -> String {
+    format!("{row}.board = {other}.board AND {row}.season = {other}.season AND {row}.levels = {other}.levels")
+}
 
 /// The node of `w` at a height.
 fn node_of(height: &str) -> String {
     format!(
         "(SELECT t.down, t.reached_us, t.member FROM score_node t
-          WHERE t.board = w.board AND t.season = w.season AND t.levels = w.levels AND t.height = {height}
-            AND (t.down, t.reached_us, t.member) <= (w.down, w.reached_us, w.member)
-          ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1)"
+          WHERE {} AND t.height = {height} AND {} <= {}
+          ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1)",
+        on("t", "w"),
+        at("t"),
+        at("w")
     )
 }
 
@@ -144,84 +165,106 @@ pub(crate) fn add_to_nodes() -> String {
              SELECT w.board, w.season, w.levels, h.height, t.down, t.reached_us, t.member, sum(w.by)::int8 AS by
              FROM unnest($1::text[], $2::timestamptz[], $3::bool[], $4::int8[], $5::int8[], $6::text[], $7::int8[])
                       AS w(board, season, levels, down, reached_us, member, by)
-             CROSS JOIN (VALUES (0::int2), (1::int2)) AS h(height)
+             CROSS JOIN generate_series(0, {TOP}) AS h(height)
              CROSS JOIN LATERAL {node} AS t
              GROUP BY 1, 2, 3, 4, 5, 6, 7 HAVING sum(w.by) <> 0 ORDER BY 1, 2, 3, 4, 5, 6, 7),
          put AS (
              UPDATE score_node t SET n = t.n + w.by FROM moved w
-             WHERE t.board = w.board AND t.season = w.season AND t.levels = w.levels AND t.height = w.height
+             WHERE {same} AND t.height = w.height
                AND t.down = w.down AND t.reached_us = w.reached_us AND t.member = w.member
              RETURNING t.*),
          odd AS (SELECT * FROM put WHERE height = 0 AND (n > {NODE_MAX} OR n = 0 AND reached_us >= 0))
          SELECT array_agg(board), array_agg(season), array_agg(levels), array_agg(down), array_agg(reached_us),
                 array_agg(member) FROM odd",
-        node = node_of("h.height")
+        node = node_of("h.height"),
+        same = on("t", "w"),
     )
 }
 
 /// SQL for a list of how many stand before places, named by six parameters from `$first` on.
 pub(crate) fn ranks(first: usize) -> String {
-    let arrays: Vec<String> = ["text", "timestamptz", "bool", "int8", "int8", "text"]
-        .iter()
-        .zip(first..)
-        .map(|(of, n)| format!("${n}::{of}[]"))
-        .collect();
-    let on_it = |t: &str| format!("{t}.board = w.board AND {t}.season = w.season AND {t}.levels = w.levels");
+    let types = ["text", "timestamptz", "bool", "int8", "int8", "text"];
+    let arrays: Vec<String> = types.iter().zip(first..).map(|(of, n)| format!("${n}::{of}[]")).collect();
+    let mut parts = Vec::new();
+    let mut nodes = String::new();
+    for height in (0..=TOP).rev() {
+        let node = format!("h{height}");
+        let from = if height == TOP {
+            String::new()
+        } else {
+            format!("AND {} >= {}", at("n"), at(&format!("h{}", height + 1)))
+        };
+        parts.push(format!(
+            "coalesce((SELECT sum(n.n)::int8 FROM score_node n
+                       WHERE {} AND n.height = {height} {from} AND {} < {}), 0)",
+            on("n", "w"),
+            at("n"),
+            at(&node)
+        ));
+        nodes.push_str(&format!(" LEFT JOIN LATERAL {} AS {node} ON true", node_of(&height.to_string())));
+    }
     format!(
-        "ARRAY(SELECT
-            coalesce((SELECT sum(n.n)::int8 FROM score_node n WHERE {on_n} AND n.height = 1
-                AND (n.down, n.reached_us, n.member) < (upper.down, upper.reached_us, upper.member)), 0)
-          + coalesce((SELECT sum(n.n)::int8 FROM score_node n WHERE {on_n} AND n.height = 0
-                AND (n.down, n.reached_us, n.member) >= (upper.down, upper.reached_us, upper.member)
-                AND (n.down, n.reached_us, n.member) < (lower.down, lower.reached_us, lower.member)), 0)
-          + (SELECT count(*) FROM score s WHERE {on_s}
-                AND (~s.score, s.reached_us, s.member) >= (lower.down, lower.reached_us, lower.member)
-                AND (~s.score, s.reached_us, s.member) < (w.down, w.reached_us, w.member))
-         FROM unnest({arrays}) AS w(board, season, levels, down, reached_us, member)
-         LEFT JOIN LATERAL {upper} AS upper ON true
-         LEFT JOIN LATERAL {lower} AS lower ON true)",
-        on_n = on_it("n"),
-        on_s = on_it("s"),
-        arrays = arrays.join(", "),
-        upper = node_of("1"),
-        lower = node_of("0"),
+        "ARRAY(SELECT {} + (SELECT count(*) FROM score s WHERE {} AND {PLACE} >= {} AND {PLACE} < {})
+         FROM unnest({}) AS w(board, season, levels, down, reached_us, member){nodes})",
+        parts.join(" + "),
+        on("s", "w"),
+        at("h0"),
+        at("w"),
+        arrays.join(", "),
     )
 }
 
 /// SQL that finds a rank on a board: where its node of height 0 begins, and how many of it stand before the rank. The
 /// board is in parameters 2 to 4, the rank in 5.
-pub(crate) const NODE_OF_RANK: &str = "
-SELECT l.down, l.reached_us, l.member, $5::int8 - l.before
-FROM (SELECT u.down, u.reached_us, u.member, u.before, u.next_down, u.next_reached_us, u.next_member
-      FROM (SELECT t.*, (sum(t.n) OVER places - t.n)::int8 AS before, lead(t.down) OVER places AS next_down,
-                   lead(t.reached_us) OVER places AS next_reached_us, lead(t.member) OVER places AS next_member
-            FROM score_node t WHERE t.board = $2 AND t.season = $3 AND t.levels = $4 AND t.height = 1
-            WINDOW places AS (ORDER BY t.down, t.reached_us, t.member)) AS u
-      WHERE u.before <= $5 ORDER BY u.down DESC, u.reached_us DESC, u.member DESC LIMIT 1) AS u
-CROSS JOIN LATERAL (
-    SELECT t.down, t.reached_us, t.member, t.before
-    FROM (SELECT t.*, (u.before + sum(t.n) OVER (ORDER BY t.down, t.reached_us, t.member) - t.n)::int8 AS before
-          FROM score_node t WHERE t.board = $2 AND t.season = $3 AND t.levels = $4 AND t.height = 0
-            AND (t.down, t.reached_us, t.member) >= (u.down, u.reached_us, u.member)
-            AND (u.next_down IS NULL
-                 OR (t.down, t.reached_us, t.member) < (u.next_down, u.next_reached_us, u.next_member))) AS t
-    WHERE t.before <= $5 ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1) AS l";
+pub(crate) fn node_of_rank() -> String {
+    let mut from = Vec::new();
+    for height in (0..=TOP).rev() {
+        let upper = format!("h{}", height + 1);
+        let (before, inside) = match height {
+            TOP => ("0".to_owned(), String::new()),
+            _ => (
+                format!("{upper}.before"),
+                format!(
+                    "AND {} >= {} AND {} < ({upper}.next_down, {upper}.next_reached, {upper}.next_member)",
+                    at("t"),
+                    at(&upper),
+                    at("t")
+                ),
+            ),
+        };
+        let next = |of: &str, name: &str, end: &str| {
+            let end = if height == TOP { end.to_owned() } else { format!("{upper}.next_{name}") };
+            format!("coalesce(lead(t.{of}) OVER places, {end}) AS next_{name}")
+        };
+        from.push(format!(
+            "LATERAL (SELECT * FROM (
+                 SELECT t.down, t.reached_us, t.member, ({before} + sum(t.n) OVER places - t.n)::int8 AS before, {}, {}, {}
+                 FROM score_node t
+                 WHERE t.board = $2 AND t.season = $3 AND t.levels = $4 AND t.height = {height} {inside}
+                 WINDOW places AS (ORDER BY t.down, t.reached_us, t.member)) AS t
+             WHERE t.before <= $5 ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1) AS h{height}",
+            next("down", "down", END),
+            next("reached_us", "reached", END),
+            next("member", "member", "''")
+        ));
+    }
+    format!("SELECT h0.down, h0.reached_us, h0.member, $5::int8 - h0.before FROM {}", from.join(" CROSS JOIN "))
+}
 
 /// Cuts what lies between two places into nodes of a height: new ones, and the first as it is then.
 fn cut(height: i16) -> String {
-    let (of, from) = match height {
-        0 => ("~s.score AS down, s.reached_us, s.member, 1 AS n", "score s"),
-        _ => ("s.down, s.reached_us, s.member, s.n", "score_node s"),
+    let from = match height {
+        0 => "score s WHERE true".to_owned(),
+        _ => format!("score_node s WHERE s.height = {}", height - 1),
     };
-    let (lower, place) = match height {
-        0 => ("", "(~s.score, s.reached_us, s.member)"),
-        _ => ("AND s.height = 0", "(s.down, s.reached_us, s.member)"),
+    let (columns, place) = match height {
+        0 => ("~s.score AS down, s.reached_us, s.member, 1 AS n", PLACE.to_owned()),
+        _ => ("s.down, s.reached_us, s.member, s.n", at("s")),
     };
     format!(
         "WITH inside AS (
-             SELECT {of} FROM {from} WHERE s.board = $1 AND s.season = $2 AND s.levels = $3 {lower}
-               AND {place} >= ($4::int8, $5::int8, $6::text)
-               AND ($7::int8 IS NULL OR {place} < ($7::int8, $8::int8, $9::text))),
+             SELECT {columns} FROM {from} AND s.board = $1 AND s.season = $2 AND s.levels = $3
+               AND {place} >= ($4::int8, $5::int8, $6::text) AND {place} < ($7::int8, $8::int8, $9::text)),
          pieces AS (
              SELECT i.down, i.reached_us, i.member, i.n, (row_number() OVER places - 1) / {NODE_HALF} AS piece,
                     (row_number() OVER places - 1) % {NODE_HALF} AS place
@@ -237,25 +280,32 @@ fn cut(height: i16) -> String {
     )
 }
 
-/// The node of a height at or before a place, how many members or nodes it has, and where the next one begins.
+/// The node of a height at or before a place, where the next one begins, and how many members or nodes it has.
 fn around(height: i16) -> String {
     let inside = match height {
-        0 => "t.n",
-        _ => {
-            "(SELECT count(*) FROM score_node s WHERE s.board = t.board AND s.season = t.season AND s.levels = t.levels
-                AND s.height = 0 AND (s.down, s.reached_us, s.member) >= (t.down, t.reached_us, t.member)
-                AND (next.down IS NULL OR (s.down, s.reached_us, s.member) < (next.down, next.reached_us, next.member)))"
-        }
+        0 => "t.n".to_owned(),
+        _ => format!(
+            "(SELECT count(*) FROM score_node s WHERE {} AND s.height = {} AND {} >= {} AND {} < (next.down, next.reached, next.member))",
+            on("s", "t"),
+            height - 1,
+            at("s"),
+            at("t"),
+            at("s")
+        ),
     };
     format!(
-        "SELECT t.down, t.reached_us, t.member, next.down, next.reached_us, next.member, {inside}
+        "SELECT t.down, t.reached_us, t.member, next.down, next.reached, next.member, {inside}
          FROM (SELECT * FROM score_node t WHERE t.board = $1 AND t.season = $2 AND t.levels = $3 AND t.height = {height}
-                 AND (t.down, t.reached_us, t.member) <= ($4, $5, $6)
+                 AND {at_t} <= ($4, $5, $6)
                ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1) AS t
-         LEFT JOIN LATERAL (
-             SELECT * FROM score_node n WHERE n.board = t.board AND n.season = t.season AND n.levels = t.levels
-                AND n.height = {height} AND (n.down, n.reached_us, n.member) > (t.down, t.reached_us, t.member)
-             ORDER BY n.down, n.reached_us, n.member LIMIT 1) AS next ON true"
+         CROSS JOIN LATERAL (
+             SELECT coalesce(min(n.down), {END}) AS down, coalesce(min(n.reached_us), {END}) AS reached,
+                    coalesce(min(n.member), '') AS member
+             FROM (SELECT * FROM score_node n WHERE {on} AND n.height = t.height AND {at_n} > {at_t}
+                   ORDER BY n.down, n.reached_us, n.member LIMIT 1) AS n) AS next",
+        at_t = at("t"),
+        at_n = at("n"),
+        on = on("n", "t"),
     )
 }
 
@@ -352,10 +402,10 @@ impl Postgres {
 
 async fn tend_node(transaction: &Transaction<'_>, node: &Node) -> Result<(), tokio_postgres::Error> {
     // Others may have been here meanwhile, so nothing but the place is believed.
-    for height in [0, 1] {
+    for height in 0..=TOP {
         let Some(row) = transaction.query_opt(&around(height), &node.values()).await? else { return Ok(()) };
         let (down, reached, member): (i64, i64, String) = (row.get(0), row.get(1), row.get(2));
-        let next: (Option<i64>, Option<i64>, Option<String>) = (row.get(3), row.get(4), row.get(5));
+        let next: (i64, i64, String) = (row.get(3), row.get(4), row.get(5));
         if row.get::<_, i64>(6) > NODE_MAX {
             let first = Node { down, reached, member, ..node.clone() };
             let mut values = first.values().to_vec();

@@ -68,7 +68,7 @@ async fn eight_servers_that_start_at_once_make_the_tables_once() {
     for started in starting.join_all().await {
         started.unwrap();
     }
-    assert_eq!(outside.number("SELECT count(*) FROM migration").await, 1);
+    assert_eq!(outside.number("SELECT count(*) - max(version) FROM migration").await, 0);
     let store = Store::open(&url).await;
     assert_eq!(store.like("post:1", "alice").await.unwrap().count, 1);
 }

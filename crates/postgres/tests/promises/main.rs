@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
 
 mod access;
+mod counting;
 mod disk;
 mod ledger;
 mod locks;

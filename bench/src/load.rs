@@ -136,6 +136,22 @@ pub(crate) async fn converse(address: SocketAddr, dialogue: impl Dialogue, recor
     }
 }
 
+/// Holds a dialogue over one connection until it has nothing more to ask.
+pub(crate) async fn to_the_end(
+    address: SocketAddr,
+    dialogue: impl Dialogue,
+    mut progress: impl FnMut(u64),
+) -> Result<()> {
+    let mut line = Line::open(address, dialogue).await?;
+    loop {
+        let round = line.round().await?;
+        if round.operations == 0 {
+            return Ok(());
+        }
+        progress(round.operations);
+    }
+}
+
 /// A connection with its buffers.
 pub(crate) struct Line<D> {
     stream: TcpStream,

@@ -3,6 +3,7 @@
 //! Run through `cargo xtask bench <name>`. Servers are started here, on free loopback ports and in
 //! temporary folders, and are gone afterwards; one that was already running is never touched.
 
+mod counting;
 mod feed;
 mod histogram;
 mod http;
@@ -52,6 +53,8 @@ enum Bench {
     },
     /// A screen of a feed: 50 objects, two relations, viewer's flags.
     Feed(Options),
+    /// Counters, unique counts, attendance, boards and limits, each next to its Redis command.
+    Counting(Options),
     /// The 50 newest of an object and of a subject.
     Lists(Options),
     /// Likes on the PostgreSQL store: one, two and four servers, by Zipf and on one hot post.
@@ -90,6 +93,7 @@ async fn run(args: Args) -> Result<()> {
             Bench::Likes { options, scale: true } => scale::run(&options).await,
             Bench::Likes { options, scale: false } => likes::run(&options).await,
             Bench::Feed(options) => feed::run(&options).await,
+            Bench::Counting(options) => counting::run(&options).await,
             Bench::Lists(options) => lists::run(&options).await,
             Bench::Postgres(options) => store_postgres::run(&options).await,
             Bench::Redis(options) => store_redis::run(&options).await,

@@ -55,6 +55,10 @@ impl Options {
         self.only.is_empty() || self.only.contains(&system) || part_of_tally
     }
 
+    pub(crate) fn is_quick(&self) -> bool {
+        self.quick
+    }
+
     /// A store's URL with what is to be tried.
     pub(crate) fn tuned(&self, url: String) -> String {
         self.lanes.map_or(url.clone(), |lanes| format!("{url}?lanes={lanes}"))

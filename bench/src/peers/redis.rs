@@ -2,7 +2,7 @@
 
 use super::redis_dialogue::{LIKE_SCRIPT, Likes, Once, Preload};
 use super::{SEED, SharedWorkload};
-use crate::load::{self, Line, Load, Measured};
+use crate::load::{self, Dialogue, Line, Load, Measured};
 use crate::workload::{Shape, Workload};
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
@@ -57,6 +57,10 @@ pub(crate) struct Redis {
 pub(crate) const SETUP: &str = "Redis 7, one EVALSHA script a like (ZADD NX by object, ZADD by subject, ZCARD as the count), \
 TCP_NODELAY, save \"\", no rewrite of the log during a row; the rest as it comes";
 
+/// The same where no script of likes is run.
+pub(crate) const SETUP_PLAIN: &str =
+    "Redis 7, TCP_NODELAY, save \"\", no rewrite of the log during a row; the rest as it comes";
+
 impl Redis {
     pub(crate) async fn start() -> Result<Self> {
         let folder = Folder::new("redis")?;
@@ -79,16 +83,20 @@ impl Redis {
         &self,
         relation: &'static str,
         edges: impl Iterator<Item = (u32, u32)> + 'static,
-        mut progress: impl FnMut(u64),
+        progress: impl FnMut(u64),
     ) -> Result<()> {
-        let mut line = Line::open(self.address, Preload::new(relation, Box::new(edges))).await?;
-        loop {
-            let round = line.round().await?;
-            if round.operations == 0 {
-                return Ok(());
-            }
-            progress(round.operations);
-        }
+        load::to_the_end(self.address, Preload::new(relation, Box::new(edges)), progress).await
+    }
+
+    /// Holds a dialogue until it has nothing more to ask.
+    pub(crate) async fn converse(&self, dialogue: impl Dialogue, progress: impl FnMut(u64)) -> Result<()> {
+        load::to_the_end(self.address, dialogue, progress).await
+    }
+
+    /// Loads a script, and gives its digest.
+    pub(crate) async fn load_script(&self, script: &str) -> Result<String> {
+        let answer = ask(self.address, &["SCRIPT", "LOAD", script]).await?;
+        Ok(answer.lines().nth(1).context("SCRIPT LOAD gave no digest")?.to_owned())
     }
 
     /// Changes the durability, and waits until Redis has written the log that it starts from.

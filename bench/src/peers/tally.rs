@@ -3,7 +3,7 @@
 use super::tally_dialogue::{Batches, Get, Likes};
 use super::{SEED, SharedWorkload, lock};
 use crate::http;
-use crate::load::{self, Line, Load, Measured};
+use crate::load::{self, Dialogue, Line, Load, Measured};
 use crate::options::Options;
 use crate::workload::{Shape, Workload};
 use anyhow::{Context, Result, bail};
@@ -21,6 +21,8 @@ use tally_testing::{Folder, Server, disk_bytes, free_address, memory_bytes};
 pub(crate) const SETUP: &str = "Tally, `tally serve` on the embedded store, sync = \"always\": every answer after its fsync; API key auth on; defaults otherwise";
 
 const KEY: &str = "bench-admin-key-0123456789abcdef";
+/// What is declared beyond what is there anyway.
+const SETTINGS: &str = "[limits.posting]\nrate = \"100/min\"\n";
 /// As many commands as one call may carry.
 const PRELOAD_BATCH: usize = 10_000;
 
@@ -104,6 +106,13 @@ impl Tally {
         }
     }
 
+    /// Holds a dialogue until it has nothing more to ask.
+    pub(crate) async fn converse(&self, dialogue: impl Dialogue, progress: impl FnMut(u64)) -> Result<()> {
+        load::to_the_end(self.address, dialogue, progress).await?;
+        self.settle().await;
+        Ok(())
+    }
+
     /// One like per request.
     pub(crate) async fn likes(&self, load: Load, shape: Shape) -> Result<Measured> {
         let (address, workload, head_tail) = (self.address, self.workload.clone(), self.head_tail.clone());
@@ -167,7 +176,8 @@ async fn serve(program: &Path, folder: &Folder, store: &str, address: SocketAddr
         .env("TALLY_LISTEN", address.to_string())
         .env("TALLY_ADMIN_KEY", KEY)
         .env("TALLY_LOG_LEVEL", "warn");
-    // It runs inside the folder, so that no settings file of the caller is picked up.
+    // It runs inside the folder, so that no settings file of the caller is picked up, but this one is.
+    std::fs::write(folder.path().join("tally.toml"), SETTINGS)?;
     let mut server = Server::start("tally", &mut command, folder, Signal::TERM)?;
     let head_tail = http::head_tail(KEY);
     server.wait_until(Duration::from_secs(60), async || get(address, "/readyz", &head_tail).await).await?;

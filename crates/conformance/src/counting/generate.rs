@@ -105,7 +105,7 @@ impl Generator {
             self.command(id)
         };
         let once = self.random.percent(8).then(|| {
-            let key = replay_key("app", *self.random.pick(&["k1", "k2"]));
+            let key = replay_key("app", self.pick(&["k1", "k2"]));
             Once { key, fields: Arc::new(vec![("op".to_owned(), self.random.next() % 2)]) }
         });
         Call { once, ..call(command) }
@@ -141,11 +141,9 @@ impl Generator {
                 };
                 Command::Score { board: name(board), member: subject(who), change }
             }
-            77..=86 => Command::Take {
-                limit: name(self.pick(&LIMITS)),
-                key: key(what),
-                cost: 1 + self.random.next() % 3,
-            },
+            77..=86 => {
+                Command::Take { limit: name(self.pick(&LIMITS)), key: key(what), cost: 1 + self.random.next() % 3 }
+            }
             87..=90 => {
                 let (relation, object, subject) = (name("like"), object("post:1"), subject(who));
                 Command::Toggle { relation, object, subject, kind: None, meta: None }

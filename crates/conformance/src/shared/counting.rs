@@ -114,7 +114,7 @@ pub(super) async fn days_marked_by_three_servers_add_up<F: EngineFactory>(stand:
     let replies = all(&servers, EACH, move |task, number| {
         // Numbers and names, each by several hands.
         let who = (task / 3 * EACH + number) % 40;
-        let who = if who % 2 == 0 { format!("{who}") } else { format!("user {who}") };
+        let who = if who.is_multiple_of(2) { format!("{who}") } else { format!("user {who}") };
         call(Command::Attend { sheet: name("daily"), day: Some(day), subject: subject(&who), present: true })
     })
     .await;

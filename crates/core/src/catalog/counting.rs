@@ -136,7 +136,7 @@ impl LimitDef {
             _ => return Err(wrong()),
         };
         let amount: u64 = amount.parse().map_err(|_| wrong())?;
-        let window_us = count.checked_mul(unit_us).unwrap_or(u64::MAX);
+        let window_us = count.saturating_mul(unit_us);
         if amount == 0 || amount > LIMIT_AMOUNT_MAX || window_us == 0 || window_us > LIMIT_WINDOW_US_MAX {
             return Err(format!("`{rate}` is out of bounds: 1 to {LIMIT_AMOUNT_MAX}, in 1 ms to 400 days"));
         }

@@ -7,6 +7,7 @@
 mod batch;
 mod condition;
 mod cost;
+mod counting;
 mod job;
 mod key;
 mod limit;

@@ -14,12 +14,12 @@ use tokio_postgres::{Error, Row};
 
 use crate::cells::{Table, columns};
 use crate::connection::{Connection, Lane, too_slow};
+use crate::cut::Node;
 use crate::error::{is_lost, refused};
 use crate::plan::Plan;
 use crate::tables::TABLES;
 use crate::totals::{ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, ObjectTotals};
-use crate::tree::{self, Node};
-use crate::{Postgres, fence, materialize};
+use crate::{Postgres, fence, materialize, tree};
 
 /// Comes first, so that whoever wants to know what became of this commit waits for it here.
 const TAKE_LANE: &str = "
@@ -153,7 +153,11 @@ impl Postgres {
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
         let mut answers = answers.iter().rev().map(|rows| &rows[0]);
         if !plan.nodes.is_empty() {
-            let _roots = answers.next().map(|row| self.tend(Node::read(row))).and_then(|()| answers.next());
+            if let Some(row) = answers.next() {
+                self.tend(Node::read(row));
+            }
+            // The roots, which tell nothing.
+            answers.next();
         }
         if !plan.shards.is_empty() {
             let sums: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();

@@ -8,7 +8,7 @@
 //! | `plan.rs`, `commit.rs` | what a commit writes and checks; one round trip |
 //! | `fence.rs` | guards for rows that are not there |
 //! | `totals.rs`, `materialize.rs`, `spread.rs` | totals: of objects, of subjects, hot ones |
-//! | `tree.rs`, `board.rs` | ranks, and pages of boards |
+//! | `tree.rs`, `cut.rs`, `board.rs` | ranks, and pages of boards |
 //! | `scan.rs`, `audit.rs` | pages, and the recount |
 //! | `follow.rs` | what servers tell each other |
 //! | `facts.rs` | what an operator wants to know |
@@ -19,6 +19,7 @@ mod board;
 mod cells;
 mod commit;
 mod connection;
+mod cut;
 mod edges;
 mod error;
 mod facts;
@@ -53,11 +54,11 @@ use tally_engine::{
 use tokio_postgres::types::ToSql;
 
 use connection::{Connector, Pool, Pooled, no_connection, within};
+use cut::Tended;
 pub use facts::{Facts, SchemaFacts};
 use follow::Follower;
 pub use options::Options;
 use spread::Spread;
-use tree::Tended;
 
 /// How long a health check waits.
 const PING_WITHIN: Duration = Duration::from_secs(2);

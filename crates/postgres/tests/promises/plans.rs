@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tally_core::command::Command;
+use tally_core::command::{Command, ScoreChange};
 use tally_core::meta::Meta;
-use tally_core::rows::{EdgeKey, Key, ListKey, Side};
+use tally_core::rows::{BoardKey, CountKey, EdgeKey, Key, ListKey, Score, ScoreKey, Side};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
-use tally_core::{Cursor, ObjectId, SubjectId, Timestamp};
-use tally_engine::{Engine, Place, Range};
+use tally_core::{Cursor, Day, KeyId, ObjectId, SubjectId, Timestamp};
+use tally_engine::{BoardFrom, Engine, Place, Range};
 
 use crate::support::{Outsider, Store, name, relate, shared, total, unique, unrelate, until};
 
@@ -35,6 +35,57 @@ SELECT 'caller', 'key-' || n, '[]', '{}', timestamptz '2100-01-01' + n * interva
 FROM generate_series(1, $ / 10) AS n;
 INSERT INTO job (id, work, before_us, edges, created_at, finished_at)
 SELECT 'job_' || lpad(to_hex(n), 16, '0'), '{}', 0, 0, now(), now() FROM generate_series(1, $ / 10) AS n";
+
+/// A board, half of which share one score, with its tree; and of everything else that is counted, some.
+const FILL_COUNTED: &str = "
+INSERT INTO score SELECT 'points', 'epoch', false, 'm' || n, CASE WHEN n % 2 = 0 THEN 7 ELSE n END, n
+FROM generate_series(1, $) AS n ON CONFLICT DO NOTHING;
+DELETE FROM score_node;
+INSERT INTO score_node
+SELECT 'points', 'epoch', false, height, CASE WHEN n = 0 THEN -9223372036854775808 ELSE down END,
+       CASE WHEN n = 0 THEN -1 ELSE reached_us END, CASE WHEN n = 0 THEN '' ELSE member END,
+       least((64 ^ (height + 1))::int8, (SELECT count(*) FROM score) - n)
+FROM (SELECT ~score AS down, reached_us, member, row_number() OVER (ORDER BY ~score, reached_us, member) - 1 AS n
+      FROM score) AS placed, generate_series(0, 2) AS height WHERE n % (64 ^ (height + 1))::int8 = 0;
+INSERT INTO object_total (object, relation, kind, n) SELECT 'key-' || n, 'views', '#', n FROM generate_series(1, $ / 10) AS n;
+INSERT INTO rate_limit SELECT 'posting', 'key-' || n, '{\"log\":[]}', timestamptz '2100-01-01' + n * interval '1 second'
+FROM generate_series(1, $ / 10) AS n;
+INSERT INTO unique_count SELECT 'dau', 'key-' || n, '' FROM generate_series(1, $ / 10) AS n;
+INSERT INTO attendee SELECT 'daily', 'who-' || n, n, '' FROM generate_series(1, $ / 10) AS n;
+INSERT INTO attendance_chunk SELECT 'daily', date '2020-01-01' + n, 0, '' FROM generate_series(1, $ / 10) AS n;
+INSERT INTO attendance_day SELECT 'daily', date '2020-01-01' + n, '{0}' FROM generate_series(1, $ / 10) AS n";
+
+/// Every kind of call about what is counted, once.
+async fn each_kind_of_counting(store: &Store, round: usize) {
+    let (who, key) = (SubjectId::new(&format!("guest-{round}")).unwrap(), KeyId::new("post:hot").unwrap());
+    let day = Some(Day(1));
+    let members = vec![who.to_string()];
+    for command in [
+        Command::Count { counter: name("views"), key: key.clone(), by: 3 },
+        Command::Observe { unique: name("dau"), key: key.clone(), members: members.clone() },
+        Command::Observe { unique: name("dau"), key, members },
+        Command::Attend { sheet: name("daily"), day, subject: who.clone(), present: true },
+        Command::Attend { sheet: name("daily"), day, subject: who.clone(), present: false },
+        Command::Score { board: name("points"), member: who.clone(), change: ScoreChange::To(7) },
+        Command::Score { board: name("points"), member: who.clone(), change: ScoreChange::By(100_000) },
+        Command::Score { board: name("points"), member: who.clone(), change: ScoreChange::Leave },
+    ] {
+        store.apply(command).await.unwrap();
+    }
+    let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
+    let at = Score { score: 7, reached: Stamp(100_000) };
+    for from in [BoardFrom::Rank(150_000), BoardFrom::Behind(who.clone(), at), BoardFrom::Ahead(who.clone(), at)] {
+        let page = store.engine.scan(&Range::Board { board: board.clone(), from }, 50).await.unwrap();
+        assert!(round == 0 || page.items.len() == 50);
+    }
+    store.engine.scan(&Range::Limits { before: Timestamp(1) }, 50).await.unwrap();
+    let score = Key::Score(ScoreKey { board, member: SubjectId::new("m5").unwrap() });
+    let counter = Key::Counter(CountKey { name: name("views"), key: KeyId::new("key-5").unwrap() });
+    for after in [score, counter] {
+        let page = store.engine.scan(&Range::Rows { after: Some(after) }, 50).await.unwrap();
+        assert!(round == 0 || page.items.len() == 50);
+    }
+}
 
 /// Every kind of call, once.
 async fn each_kind_of_call(store: &Store, round: usize) {
@@ -112,8 +163,10 @@ async fn plans_made_on_empty_tables_read_only_what_they_need_of_full_ones() {
     let store = Store::open(&url).await;
     let schema = store.engine.options().schema.clone();
     each_kind_of_call(&store, 0).await;
+    each_kind_of_counting(&store, 0).await;
     let filling = Outsider::of(&url).await;
     filling.run(&FILL.replace('$', &EDGES.to_string())).await;
+    filling.run(&FILL_COUNTED.replace('$', &EDGES.to_string())).await;
     filling.run("SELECT pg_stat_force_next_flush()").await;
     let outside = Outsider::of(&url).await;
     let (scans_before, reads_before) = read_so_far(&outside, &schema).await;
@@ -121,6 +174,7 @@ async fn plans_made_on_empty_tables_read_only_what_they_need_of_full_ones() {
     const ROUNDS: usize = 10;
     for round in 1..=ROUNDS {
         each_kind_of_call(&store, round).await;
+        each_kind_of_counting(&store, round).await;
     }
     // A backend tells what it read when it goes, at the latest.
     store.stop().await.close().await;

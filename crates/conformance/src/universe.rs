@@ -20,6 +20,8 @@ pub(crate) struct Universe {
     pub(crate) replays: Vec<ReplayKey>,
     pub(crate) jobs: Vec<JobId>,
     pub(crate) api_keys: Vec<String>,
+    /// Rows and totals of counting.
+    pub(crate) counted: (Vec<Key>, Vec<TotalKey>),
 }
 
 /// Everything that a store holds of a universe: rows that are there, totals that are not zero.
@@ -62,6 +64,7 @@ impl Universe {
         keys.extend(self.replays.iter().cloned().map(Key::Replay));
         keys.extend(self.jobs.iter().copied().map(Key::Job));
         keys.extend(self.api_keys.iter().cloned().map(Key::ApiKey));
+        keys.extend(self.counted.0.iter().cloned());
         keys
     }
 
@@ -74,6 +77,7 @@ impl Universe {
             totals.insert(TotalKey::Object { object, relation: relation.clone() });
             totals.insert(TotalKey::Subject { subject, relation });
         }
+        totals.extend(self.counted.1.iter().cloned());
         totals.into_iter().collect()
     }
 

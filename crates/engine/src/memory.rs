@@ -246,7 +246,8 @@ impl Engine for Memory {
             tell(Finding::Drift { total, stored: 0, counted });
         }
         tell(Finding::Progress(edges));
-        Ok(Audited { edges, totals: state.totals.len() as u64 })
+        let totals = state.totals.keys().filter(|total| total.counts_edges()).count() as u64;
+        Ok(Audited { edges, totals })
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tally_core::command::{Call, CountReply, EdgeReply, JobReply, ObjectReply, Once, Reply, TakeReply};
-use tally_core::rows::{Edge, JobId, Row, Subject, UsedState};
+use tally_core::command::{Call, CountReply, EdgeReply, JobReply, ObjectReply, Once, Reply, ScoreChange, TakeReply};
+use tally_core::rows::{
+    BoardKey, ChunkKey, CountKey, Edge, JobId, Key, LimitKey, Row, ScoreKey, Subject, TotalKey, UsedState,
+};
 use tally_core::time::{Stamp, Timestamp};
-use tally_core::{Command, Refusal};
+use tally_core::{Command, Day, KeyId, Refusal};
 use tally_engine::Failure;
 use tally_engine::clock::ManualClock;
 use tally_engine::memory::Memory;
@@ -38,6 +40,11 @@ pub(super) fn history() -> Vec<Act> {
         Run(put("post:1", "open")),
         Run(relate("like", "post:1", "ann")),
         Run(batch([relate("like", "post:1", "bob"), relate("mark", "post:1", "bob"), relate("pin", "post:2", "bob")])),
+        // Several rows each: the subject's days and the day's bits, a score and where it stands.
+        Run(attend("bob")),
+        Run(batch([count(3), score("bob", 5), score("ann", 7), attend("ann"), observe(&["ann", "bob"]), take()])),
+        Once(count(4)),
+        Once(count(4)),
         Run(react("reaction", "post:2", "ann", "like")),
         Run(react("reaction", "post:2", "ann", "wow")),
         toggle(),
@@ -55,10 +62,55 @@ pub(super) fn history() -> Vec<Act> {
     ]
 }
 
+fn key(text: &str) -> KeyId {
+    KeyId::new(text).expect("a sample is a valid key")
+}
+
+fn count(by: i64) -> Command {
+    Command::Count { counter: name("views"), key: key("post:1"), by }
+}
+
+fn score(who: &str, to: i64) -> Command {
+    Command::Score { board: name("points"), member: subject(who), change: ScoreChange::To(to) }
+}
+
+fn attend(who: &str) -> Command {
+    Command::Attend { sheet: name("daily"), day: Some(DAY), subject: subject(who), present: true }
+}
+
+fn observe(who: &[&str]) -> Command {
+    let members = who.iter().map(|&member| member.to_owned()).collect();
+    Command::Observe { unique: name("dau"), key: key("today"), members }
+}
+
+fn take() -> Command {
+    Command::Take { limit: name("door"), key: key("ann"), cost: 2 }
+}
+
+/// Before the jobs of the history, so that they find it.
+const DAY: Day = Day(0);
+
 pub(super) fn universe() -> Universe {
     let objects = ["post:1", "post:2", "post:3"];
     let relations = ["like", "mark", "pin", "reaction"];
-    Universe { replays: vec![replay_key("app", "k")], ..Universe::new(&["ann", "bob", "cid"], &objects, &relations) }
+    let (sheet, board) = (name("daily"), BoardKey { board: name("points"), season: Timestamp(0), levels: false });
+    let mut rows = vec![
+        Key::Unique(CountKey { name: name("dau"), key: key("today") }),
+        Key::Limit(LimitKey { name: "door".into(), key: "ann".into() }),
+        Key::Sheet(sheet.clone()),
+        Key::Day(sheet.clone(), DAY),
+        Key::Chunk(ChunkKey { sheet: sheet.clone(), day: DAY, chunk: 1 << 24 }),
+    ];
+    for who in ["ann", "bob"] {
+        rows.push(Key::Attendee(sheet.clone(), subject(who)));
+        rows.push(Key::Score(ScoreKey { board: board.clone(), member: subject(who) }));
+    }
+    let counter = TotalKey::Counter(CountKey { name: name("views"), key: key("post:1") });
+    Universe {
+        replays: vec![replay_key("app", "k"), replay_key("app", "count")],
+        counted: (rows, vec![counter, TotalKey::Present { sheet, day: DAY }]),
+        ..Universe::new(&["ann", "bob", "cid"], &objects, &relations)
+    }
 }
 
 /// What an act was answered, a refusal too: without one act, a later one may be refused. A sweep has
@@ -74,7 +126,8 @@ pub(super) async fn act<F: EngineFactory>(
     let call = match act {
         Act::Run(command) => crate::sample::call(command),
         Act::Once(command) => {
-            let once = Once { key: replay_key("app", "k"), fields: Arc::new(vec![("op".into(), 1)]) };
+            let key = if matches!(command, Command::Count { .. }) { "count" } else { "k" };
+            let once = Once { key: replay_key("app", key), fields: Arc::new(vec![("op".into(), 1)]) };
             Call { once: Some(once), ..crate::sample::call(command) }
         }
         Act::Sweep => return Sweep { edges: 2, ..Sweep::ALL }.run(stand, engine, running).await.map(|_| None),

@@ -9,11 +9,23 @@ use tally::engine::{Engine, Finding};
 use tally::{CopyPhase, CopyReport, Options, Tally, copy, copy_rows};
 use tempfile::TempDir;
 
-use crate::world::{HIDING, NEWEST, copied, name, object, open, rows, source, subject, url, write};
+use crate::world::{COUNTED, HIDING, NEWEST, copied, name, object, open, rows, source, subject, url, write};
 
 fn expected() -> CopyReport {
     let (edges, totals, resumed_rows) = (16, 18, 0);
-    CopyReport { rows: 22, edges, objects: 1, subjects: 1, replays: 1, jobs: 2, api_keys: 1, totals, resumed_rows }
+    let (rows, counting) = (22 + COUNTED, COUNTED);
+    CopyReport {
+        rows,
+        edges,
+        objects: 1,
+        subjects: 1,
+        replays: 1,
+        jobs: 2,
+        api_keys: 1,
+        counting,
+        totals,
+        resumed_rows,
+    }
 }
 
 #[tokio::test]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally::core::rows::{
-    ApiKey, Change, Changes, Edge, EdgeKey, Job, JobId, Key, Object, Replay, ReplayKey, Role, Row, Subject, TotalKey,
-    Work,
+    ApiKey, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Job, JobId, Key, LimitKey,
+    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, TotalKey, Used, UsedState, Work,
 };
 use tally::core::time::Stamp;
 use tally::core::view::{View, Wants};
-use tally::core::{Name, ObjectId, SubjectId, Timestamp};
+use tally::core::{Day, KeyId, Name, ObjectId, SubjectId, Timestamp};
 use tally::engine::memory::Memory;
 use tally::engine::{Engine, Seen};
 use tally::{AnyEngine, CopyReport, Error, Opening, copy_rows};
@@ -67,7 +67,36 @@ pub(crate) fn rows() -> BTreeMap<Key, Row> {
     rows.insert(Key::Replay(replay), Row::Replay(answer));
     let key = ApiKey { hash: "00".into(), role: Role::Admin, name: "ops".into(), created_at, revoked_at: None };
     rows.insert(Key::ApiKey("abcd".into()), Row::ApiKey(key));
+    rows.extend(counted());
     rows
+}
+
+/// How many rows [`counted`] has.
+pub(crate) const COUNTED: u64 = 9;
+
+/// One row of each kind that counting has.
+fn counted() -> BTreeMap<Key, Row> {
+    let count = |of: &str, key: &str| CountKey { name: name(of), key: KeyId::new(key).unwrap() };
+    let mut sketch = Sketch::default();
+    (0..5_000).for_each(|member| sketch.add(&format!("user {member}")));
+    let mut days = Bits::default();
+    days.set(20_000, true);
+    let mut bits = Bits::default();
+    bits.set(0, true);
+    let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
+    let used = Used { state: UsedState::Log(vec![(7, 1)]), look_at: Timestamp(9) };
+    let chunk = ChunkKey { sheet: name("daily"), day: Day(20_000), chunk: 1 << 24 };
+    BTreeMap::from([
+        (Key::Counter(count("views", "post:1")), Row::Counter(-12)),
+        (Key::Touched(count("views", "post:1")), Row::Touched(Timestamp(3))),
+        (Key::Unique(count("dau", "today")), Row::Unique(sketch)),
+        (Key::Limit(LimitKey { name: "door".into(), key: "ann".into() }), Row::Limit(used)),
+        (Key::Sheet(name("daily")), Row::Sheet((1 << 40) + 1)),
+        (Key::Day(name("daily"), Day(20_000)), Row::Day(vec![1 << 24])),
+        (Key::Chunk(chunk), Row::Chunk(bits)),
+        (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(Attendee { number: 1 << 40, days })),
+        (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
+    ])
 }
 
 /// Writes rows as they are, with what their edges add up to.
@@ -78,10 +107,20 @@ pub(crate) async fn write<E: Engine>(engine: &E, rows: impl IntoIterator<Item = 
         if let (Key::Edge(key), Row::Edge(edge)) = (key, row) {
             key.totals(edge).for_each(|total| *adds.entry(total).or_default() += 1);
         }
+        if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
+            for day in attendee.days.bitmap() {
+                *adds.entry(TotalKey::Present { sheet: sheet.clone(), day: Day(day) }).or_default() += 1;
+            }
+        }
+        if let (Key::Counter(key), Row::Counter(value)) = (key, row) {
+            adds.insert(TotalKey::Counter(key.clone()), *value);
+        }
     }
     let mark = engine.load(&Wants::default()).await.unwrap().mark;
+    // A counter is a total alone.
+    let rows = rows.into_iter().filter(|(key, _)| !matches!(key, Key::Counter(_)));
     let put = |(key, row)| (key, Change { before: None, after: Some(row) });
-    let changes = Changes { rows: rows.into_iter().map(put).collect(), adds: adds.into_iter().collect(), stamp };
+    let changes = Changes { rows: rows.map(put).collect(), adds: adds.into_iter().collect(), stamp };
     engine.commit(Seen { mark, view: &View::default() }, &changes).await.unwrap();
 }
 

@@ -62,3 +62,33 @@ async fn boards_attendance_and_unique_counts_are_one_truth(on: On) {
     }
     clients[0].verified().await;
 }
+
+on!(the_largest_and_smallest_numbers_do_no_harm: postgres redis cluster);
+async fn the_largest_and_smallest_numbers_do_no_harm(on: On) {
+    let servers: [Server; 2] = servers(&on.new_store(), "[limits.posting]\nrate = \"1000000000/day\"\n").await;
+    let [first, second] = [servers[0].client(), servers[1].client()];
+    for (key, by, more) in [("up", i64::MAX, 1), ("down", i64::MIN, -1)] {
+        let path = format!("/v1/counters/views/{key}");
+        assert_eq!(first.post(&path).json(&json!({"by": by})).ok().await["value"], by);
+        let refused = second.post(&path).json(&json!({"by": more})).problem(409, "conflict").await;
+        assert!(refused["detail"].as_str().unwrap().contains("overflow"), "{refused}");
+        let many = join_all((0..20).map(|_| first.post(&path).json(&json!({"by": more})).send())).await;
+        assert!(many.iter().all(|answer| answer.status == 409), "{:?}", many.iter().find(|a| a.status != 409));
+        assert_eq!(second.get(&path).ok().await["value"], by);
+    }
+    let most = 1_i64 << 53;
+    for (member, score) in [("best", most), ("worst", -most)] {
+        first.put(&format!("/v1/boards/points/{member}")).json(&json!({"score": score})).ok().await;
+    }
+    second.post("/v1/boards/points/best").json(&json!({"by": 1})).problem(409, "conflict").await;
+    assert_eq!(second.get("/v1/boards/points/worst?around=50").ok().await["rank"], 2);
+    for rank in [3, i64::MAX as u64, u64::MAX] {
+        assert_eq!(second.get(&format!("/v1/boards/points?rank={rank}")).ok().await["items"], json!([]), "{rank}");
+    }
+    assert_eq!(first.post("/v1/limits/posting/x").json(&json!({"cost": 1_000_000_000})).ok().await["remaining"], 0);
+    first.put("/v1/attendance/daily/9999-12-31/18446744073709551615").ok().await;
+    first.put("/v1/attendance/daily/1970-01-01/0").ok().await;
+    let last = second.get("/v1/subjects/18446744073709551615/attendance/daily").ok().await;
+    assert_eq!(last["days"], json!(["9999-12-31"]));
+    first.verified().await;
+}

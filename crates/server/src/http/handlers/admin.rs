@@ -18,9 +18,10 @@ use super::{Outcome, ask};
 use crate::app::App;
 use crate::auth::keys::NewKey;
 use crate::auth::policy::Call;
+use crate::http::body::Json;
 use crate::http::problem::Problem;
 use crate::http::reply;
-use crate::http::request::{Caller, Json, Segments};
+use crate::http::request::{Caller, Segments};
 
 /// What to say where there is no folder to copy.
 pub fn backed_up_otherwise(engine: &AnyEngine) -> &'static str {

@@ -18,9 +18,10 @@ use utoipa::ToSchema;
 use super::Outcome;
 use crate::app::App;
 use crate::auth::policy::Call;
+use crate::http::body::{parse, read_body};
 use crate::http::problem::Problem;
 use crate::http::reply::{self, BatchItem};
-use crate::http::request::{Caller, parse, read_body};
+use crate::http::request::Caller;
 
 /// A batch whose commands are read as `C`.
 #[derive(Deserialize)]
@@ -110,7 +111,7 @@ fn allowed(command: Command, caller: &Caller) -> Result<Command, Refusal> {
         Command::Attend { subject, .. } => (Call::Attend, Some(subject)),
         Command::Score { member, .. } => (Call::Score, Some(member)),
         Command::Take { .. } => (Call::Take, None),
-        other => return Err(Refusal::Forbidden(format!("a batch cannot hold {other:?}"))),
+        _ => return Err(Refusal::Forbidden("a batch cannot hold this".into())),
     };
     caller.may(call, subject, None).map_err(|denied| Refusal::Forbidden(denied.detail.into()))?;
     Ok(command)

@@ -11,7 +11,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Outcome, answer, apply};
 use crate::app::App;
 use crate::auth::policy::Call;
-use crate::http::request::{Caller, Params, Posted, Segments};
+use crate::http::body::Posted;
+use crate::http::request::{Caller, Params, Segments};
 
 /// How much to add.
 #[derive(Debug, Deserialize, ToSchema)]

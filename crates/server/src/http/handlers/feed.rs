@@ -10,9 +10,10 @@ use utoipa::ToSchema;
 use super::{Outcome, ask};
 use crate::app::App;
 use crate::auth::policy::Call;
+use crate::http::body::Json;
 use crate::http::problem::Problem;
 use crate::http::reply;
-use crate::http::request::{Caller, Json};
+use crate::http::request::Caller;
 
 /// What to read.
 #[derive(Debug, Default, Deserialize, ToSchema)]

@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 use super::{Outcome, apply, ask};
 use crate::app::App;
 use crate::auth::policy::Call;
-use crate::http::request::{Caller, Posted, Segments};
+use crate::http::body::Posted;
+use crate::http::request::{Caller, Segments};
 use crate::http::{rate, reply};
 
 /// How much to use.

@@ -11,8 +11,9 @@ use utoipa::ToSchema;
 use super::{Outcome, ask};
 use crate::app::App;
 use crate::auth::policy::Call;
+use crate::http::body::Json;
 use crate::http::reply;
-use crate::http::request::{Caller, Json, Segments};
+use crate::http::request::{Caller, Segments};
 
 /// What an object is registered with.
 #[derive(Debug, Default, Deserialize, ToSchema)]

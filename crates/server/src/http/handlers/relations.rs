@@ -14,9 +14,10 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Outcome, ask};
 use crate::app::App;
 use crate::auth::policy::Call;
+use crate::http::body::Json;
 use crate::http::problem::Problem;
 use crate::http::reply;
-use crate::http::request::{Caller, Json, Params, Segments};
+use crate::http::request::{Caller, Params, Segments};
 
 /// What may be said with an edge.
 #[derive(Debug, Default, Deserialize, ToSchema)]

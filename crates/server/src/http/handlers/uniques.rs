@@ -10,7 +10,8 @@ use utoipa::ToSchema;
 use super::{Outcome, answer, apply};
 use crate::app::App;
 use crate::auth::policy::Call;
-use crate::http::request::{Caller, Posted, Segments, listed};
+use crate::http::body::Posted;
+use crate::http::request::{Caller, Segments, listed};
 
 /// Who was seen.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -41,7 +41,7 @@ async fn without_the_replica_writes_are_refused_in_time() {
     let (master, mut replica) = (Redis::start(Options::default()).unwrap(), Redis::start(Options::default()).unwrap());
     follow(&replica, &master);
     in_sync(&master).await;
-    let store = Store::open(&format!("{}?wait_replicas=1&timeout_ms=400", master.url())).await;
+    let store = Store::open(&format!("{}?wait_replicas=1&timeout_ms=2000", master.url())).await;
     // A new replica takes a moment until it says what it has.
     until("writes are taken", async || store.like("post:1", "before").await.ok()).await;
     for fan in ["alice", "bob"] {

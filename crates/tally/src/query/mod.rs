@@ -1,5 +1,6 @@
 //! The read side: loads and scans, then waits until what it saw is durable.
 
+mod boards;
 mod counting;
 
 use std::collections::BTreeMap;

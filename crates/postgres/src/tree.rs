@@ -179,31 +179,50 @@ pub(crate) fn ranks(first: usize) -> String {
     let arrays: Vec<String> = types.iter().zip(first..).map(|(of, n)| format!("${n}::{of}[]")).collect();
     let mut parts = Vec::new();
     let mut nodes = String::new();
+    let mut from = [i64::MIN.to_string(), "-1".into(), "''".into()];
     for height in (0..=TOP).rev() {
         let node = format!("h{height}");
-        let from = if height == TOP {
-            String::new()
-        } else {
-            format!("AND {} >= {}", at("n"), at(&format!("h{}", height + 1)))
-        };
-        parts.push(format!(
-            "coalesce((SELECT sum(n.n)::int8 FROM score_node n
-                       WHERE {} AND n.height = {height} {from} AND {} < {}), 0)",
-            on("n", "w"),
-            at("n"),
-            at(&node)
-        ));
+        let table = format!("score_node n WHERE {} AND n.height = {height}", on("n", "w"));
+        parts.extend(between("n.n", &table, ["n.down", "n.reached_us", "n.member"], &from, &columns_of(&node)));
         nodes.push_str(&format!(" LEFT JOIN LATERAL {} AS {node} ON true", node_of(&height.to_string())));
+        from = columns_of(&node);
     }
+    let table = format!("score s WHERE {}", on("s", "w"));
+    parts.extend(between("1 AS n", &table, ["~s.score", "s.reached_us", "s.member"], &from, &columns_of("w")));
     format!(
-        "ARRAY(SELECT {} + (SELECT count(*) FROM score s WHERE {} AND {PLACE} >= {} AND {PLACE} < {})
-         FROM unnest({}) AS w(board, season, levels, down, reached_us, member){nodes})",
+        "ARRAY(SELECT {} FROM unnest({}) AS w(board, season, levels, down, reached_us, member){nodes})",
         parts.join(" + "),
-        on("s", "w"),
-        at("h0"),
-        at("w"),
         arrays.join(", "),
     )
+}
+
+fn columns_of(row: &str) -> [String; 3] {
+    ["down", "reached_us", "member"].map(|column| format!("{row}.{column}"))
+}
+
+/// SQL for what lies between two places, as three numbers to add: with the first one's score, between both, and with the
+/// last one's. A comparison of whole rows would read on to the last of equal scores, since an index scan ends by the
+/// first column of such a comparison alone.
+fn between(what: &str, table: &str, column: [&str; 3], from: &[String; 3], to: &[String; 3]) -> [String; 3] {
+    let ([down, reached, member], [from_down, from_reached, from_member]) = (column, from);
+    let [to_down, to_reached, to_member] = to;
+    let conditions = [
+        format!(
+            "{down} = {from_down} AND ({reached}, {member}) >= ({from_reached}, {from_member})
+             AND ({reached}, {member}) < (CASE WHEN {from_down} = {to_down} THEN {to_reached} ELSE {END} END, {to_member})"
+        ),
+        format!("{down} > {from_down} AND {down} < {to_down}"),
+        format!(
+            "{down} = {to_down} AND {from_down} < {to_down} AND ({reached}, {member}) < ({to_reached}, {to_member})"
+        ),
+    ];
+    // Told the order, it takes the index of places, whatever the table held when the plan was made.
+    let in_order = format!("ORDER BY {down}, {reached}, {member} OFFSET 0");
+    conditions.map(|condition| {
+        format!(
+            "coalesce((SELECT sum(x.n)::int8 FROM (SELECT {what} FROM {table} AND {condition} {in_order}) AS x), 0)"
+        )
+    })
 }
 
 /// SQL that finds a rank on a board: where its node of height 0 begins, and how many of it stand before the rank. The

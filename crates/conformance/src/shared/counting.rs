@@ -108,6 +108,22 @@ pub(super) async fn scores_of_three_servers_add_up<F: EngineFactory>(stand: Stan
     servers.stop(&Universe::default()).await;
 }
 
+/// The second of two equal commands asks where the first has just put the member.
+pub(super) async fn a_batch_may_repeat_itself<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::OfTheStore).await;
+    let score = |who: &str| Command::Score { board: name("points"), member: subject(who), change: ScoreChange::To(5) };
+    servers.run(0, score("first")).await;
+    let commands = vec![score("ann"), score("bob"), score("ann"), score("first"), score("bob")];
+    let Reply::Batch(replies) = servers.run(0, Command::Batch { atomic: true, commands }).await else { panic!() };
+    let ranks = replies.into_iter().map(|reply| match reply {
+        Ok(Reply::Score(score)) => (score.rank, score.changed),
+        other => panic!("{other:?}"),
+    });
+    let expected = [(2, true), (3, true), (2, false), (1, false), (3, false)];
+    assert_eq!(ranks.collect::<Vec<_>>(), expected.map(|(rank, changed)| (Some(rank), changed)));
+    servers.stop(&Universe::default()).await;
+}
+
 pub(super) async fn days_marked_by_three_servers_add_up<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::Apart).await;
     let day = Day(20_000);

@@ -137,13 +137,14 @@ impl<E: Engine, C: Clock> Decider<E, C> {
         let start = view.savepoint();
         view.miss(known);
         let mut mark = None;
-        let mut store_time = None;
+        // Taken once: a time that moved with every round would have a rule ask anew in every round.
+        let (local_time, mut store_time) = (Stamp::at(self.clock.now()), None);
         // Each round gives out the same ids, so that a row named by a fresh one is found loaded.
         let ids = self.ids.clone();
         for loads in 0..ROUNDS_MAX {
             self.ids = ids.clone();
             let mut decided = Vec::with_capacity(tickets.len());
-            let now = store_time.unwrap_or_else(|| Stamp::at(self.clock.now()));
+            let now = store_time.unwrap_or(local_time);
             let mut last = self.stamp;
             for ticket in tickets {
                 // A batch of several commands uses as many stamps.
@@ -162,7 +163,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             view.rollback(start);
             let loaded = self.engine.load(&wants).await?;
             mark = mark.or(Some(loaded.mark));
-            store_time = loaded.now;
+            store_time = store_time.or(loaded.now);
             for (key, row) in wants.rows.into_iter().zip(loaded.rows) {
                 view.fill_row(key, row);
             }

@@ -15,8 +15,8 @@ use crate::app::App;
 
 /// A body of JSON with what an `Idempotency-Key` is about. It is read when it is known who calls.
 pub struct Posted {
-    headers: HeaderMap,
-    path: String,
+    /// The headers and the path, where there is such a key.
+    keyed: Option<(HeaderMap, String)>,
     bytes: Bytes,
 }
 
@@ -24,9 +24,10 @@ impl FromRequest<App> for Posted {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let (headers, path) = (request.headers().clone(), request.uri().path().to_owned());
+        let is_keyed = request.headers().contains_key("idempotency-key");
+        let keyed = is_keyed.then(|| (request.headers().clone(), request.uri().path().to_owned()));
         let bytes = read_body(request, app.settings.limits.body_bytes_max).await?;
-        Ok(Self { headers, path, bytes })
+        Ok(Self { keyed, bytes })
     }
 }
 
@@ -39,9 +40,9 @@ impl Posted {
     /// What was sent, and the key that it was sent with.
     pub fn read<T: DeserializeOwned>(&self, caller: &Caller) -> Result<(T, Option<Once>), Problem> {
         let body = self.body()?;
-        let once = match self.headers.contains_key("idempotency-key") {
-            true => caller.once(&self.headers, &self.path, &self.body()?)?,
-            false => None,
+        let once = match &self.keyed {
+            Some((headers, path)) => caller.once(headers, path, &self.body()?)?,
+            None => None,
         };
         Ok((body, once))
     }

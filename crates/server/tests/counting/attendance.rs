@@ -102,3 +102,21 @@ async fn who_came_on_any_or_on_all_of_the_days() {
         client.get(&format!("/v1/attendance/daily?{wrong}")).problem(400, "bad_request").await;
     }
 }
+
+#[tokio::test]
+async fn me_is_the_tokens_subject() {
+    let issuer = tokens::Issuer::new();
+    let server = Server::start(&issuer.config()).await;
+    let (admin, alice) = (server.client(), server.client_as(Some(&tokens::user("alice"))));
+    assert_eq!(alice.put(&path("2026-01-01", "me")).ok().await["subject"], "alice");
+    assert_eq!(alice.get(&path("2026-01-01", "me")).ok().await["present"], true);
+    assert_eq!(alice.get("/v1/subjects/me/attendance/daily").ok().await["count"], 1);
+    assert_eq!(admin.get(&path("2026-01-01", "alice")).ok().await["present"], true);
+    admin.put("/v1/boards/points/alice").json(&json!({"score": 5})).ok().await;
+    assert_eq!(alice.get("/v1/boards/points/me").ok().await["score"], 5);
+    alice.put("/v1/boards/points/me").json(&json!({"score": 6})).problem(403, "forbidden").await;
+    alice.get(&path("2026-01-01", "bob")).problem(403, "forbidden").await;
+    // An API key is nobody in particular.
+    admin.put(&path("2026-01-01", "me")).problem(400, "bad_request").await;
+    admin.get("/v1/boards/points/me").problem(400, "bad_request").await;
+}

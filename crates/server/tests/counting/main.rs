@@ -8,6 +8,7 @@ mod support;
 mod attendance;
 mod boards;
 mod counters;
+mod forgetting;
 mod limits;
 mod names;
 mod uniques;

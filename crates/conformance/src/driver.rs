@@ -33,7 +33,14 @@ impl Draft {
         let mut view = View::default();
         let mut mark = None;
         loop {
+            let start = view.savepoint();
             match decide(&step.call, step.stamp, step.id, catalog, &mut view) {
+                Ok(_) if view.misses() => {
+                    view.rollback(start);
+                    let wants = view.take_missing();
+                    let found = fill(engine, &mut view, wants).await;
+                    mark = mark.or(Some(found));
+                }
                 Ok(decided) => {
                     let changes = view.changes(step.stamp);
                     return Self { decided, view, mark: mark.unwrap_or_default(), changes };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tally_core::catalog::{LimitDef, ReadPolicy};
+use tally_core::catalog::{BoardDef, LimitDef, ReadPolicy, Ties};
 use tally_core::command::{Call, Command};
 use tally_core::meta::Meta;
 use tally_core::rows::{Edge, EdgeKey, ListKey, ReplayKey, Side, TotalKey};
@@ -90,5 +90,7 @@ pub(crate) fn catalog() -> Arc<Catalog> {
     declare("reaction", |relation| relation.one_of = ["like", "love", "wow"].map(name).to_vec());
     let door = LimitDef::parse("door", "100/10min", None).expect("a sample is a valid rate");
     catalog.counting.declare_limit(name("door"), door);
+    let dense = BoardDef { ties: Ties::Dense, ..BoardDef::new(name("dense")) };
+    catalog.counting.declare_board(name("dense"), dense);
     Arc::new(catalog)
 }

@@ -26,7 +26,7 @@ impl Context<'_> {
     }
 }
 
-/// Decides one call. A miss leaves the view as it was; so does a refusal, but for the
+/// Decides one call. Its outcome counts only if nothing was missed, see [`View::misses`]. A miss that stops it leaves the view as it was; so does a refusal, but for the
 /// remembered answer of a call that is to be answered once.
 pub fn decide(call: &Call, stamp: Stamp, id: u64, catalog: &Catalog, view: &mut View) -> Result<Decided, Stop> {
     let context = Context { stamp, id, catalog, auth: &call.auth };

@@ -18,7 +18,7 @@ use crate::cut::Node;
 use crate::error::{is_lost, refused};
 use crate::plan::Plan;
 use crate::tables::TABLES;
-use crate::totals::{ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, ObjectTotals};
+use crate::totals::{ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, HOLD_OBJECTS, ObjectTotals};
 use crate::{Postgres, fence, materialize, tree};
 
 /// Comes first, so that whoever wants to know what became of this commit waits for it here.
@@ -243,6 +243,10 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
     }
     if !plan.gone.is_empty() {
         step(REMOVE_EDGES.into(), plan.gone.values());
+    }
+    if !plan.held_totals.is_empty() {
+        let values = plan.held_totals.keys().into_iter().chain([plan.held_totals.by()]);
+        step(HOLD_OBJECTS.into(), values.collect());
     }
     if !plan.subjects.is_empty() {
         step(ADD_TO_SUBJECTS.into(), plan.subjects.values());

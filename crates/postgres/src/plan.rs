@@ -30,6 +30,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) held: Edges<'a>,
     pub(crate) changed: Edges<'a>,
     pub(crate) gone: Keys<'a>,
+    /// Totals as they must still be, other than those of subjects.
+    pub(crate) held_totals: ObjectTotals<'a>,
     pub(crate) objects: ObjectTotals<'a>,
     pub(crate) object_places: Vec<usize>,
     pub(crate) shards: ObjectTotals<'a>,
@@ -162,6 +164,9 @@ impl<'a> Plan<'a> {
         }
         let explained = explained(changes);
         for (key, (by, expected, place)) in work {
+            if let Some(expected) = expected.filter(|_| !matches!(key, TotalKey::Subject { .. })) {
+                self.held_totals.push(key, expected);
+            }
             match (key, place) {
                 (TotalKey::Subject { subject, relation }, place) => {
                     self.fences.add_to(subject);
@@ -181,7 +186,7 @@ impl<'a> Plan<'a> {
                         self.object_places.push(place);
                     }
                 },
-                // No rule decides on one of these totals; adding nothing to it would guard it no better.
+                // Held already, and nothing is added.
                 (_, None) => {}
             }
         }

@@ -90,6 +90,22 @@ pub(crate) static COUNTERS_BEHIND: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// Checks totals that were decided on, and keeps them so until the commit. One that is not there is 0.
+pub(crate) const HOLD_OBJECTS: &str = "
+SELECT expect((
+    SELECT bool_and(coalesce(held.n, 0) = w.expected)
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::int8[]) AS w(object, relation, kind, expected)
+    LEFT JOIN (
+        SELECT l.object, l.relation, l.kind, sum(l.n)::int8 AS n
+        FROM (
+            SELECT t.object, t.relation, t.kind, t.n
+            FROM unnest($1::text[], $2::text[], $3::text[]) AS k(object, relation, kind)
+            JOIN object_total t ON t.object = k.object AND t.relation = k.relation AND t.kind = k.kind
+            ORDER BY t.object, t.relation, t.kind, t.shard
+            FOR UPDATE OF t) l
+        GROUP BY l.object, l.relation, l.kind) held
+    ON held.object = w.object AND held.relation = w.relation AND held.kind = w.kind))";
+
 /// Adds to shard 0, and gives the whole total and the number of shards. Who waited here while the
 /// total was spread or folded up sees its other shards as they were before: that is a conflict.
 pub(crate) const ADD_TO_OBJECTS: &str = "

@@ -68,6 +68,7 @@ impl Carrier {
 }
 
 async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
+    let mut failed = None;
     loop {
         let page = engine.scan(&Range::OpenJobs, JOBS_AT_ONCE).await?;
         for (key, row) in &page.items {
@@ -75,15 +76,20 @@ async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
             if let (Key::Job(id), Row::Job(job)) = (key, row)
                 && !matches!(job.work, Work::Copy { .. })
             {
-                carry(engine, runner, *id, job).await?;
+                // One that cannot go on does not keep the others from it.
+                if let Err(error) = carry(engine, runner, *id, job).await {
+                    tracing::warn!(%error, job = id.text(), "a job could not go on; it is tried again");
+                    failed = Some(error);
+                }
             }
         }
-        if !page.more {
+        if !page.more || failed.is_some() {
             break;
         }
     }
     expire(engine, runner).await?;
-    expire_limits(engine, runner).await
+    expire_limits(engine, runner).await?;
+    failed.map_or(Ok(()), Err)
 }
 
 /// Does a whole job, step by step.

@@ -17,6 +17,7 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             every_row_of_counting_comes_back,
             counters_are_listed_as_rows,
             a_counter_does_not_overflow,
+            conflict_on_a_counter_that_was_decided_on,
             limits_are_listed_by_when_to_look,
             ranks_are_counted_from_every_place,
             boards_are_paged_both_ways,

@@ -164,6 +164,33 @@ pub(super) async fn a_counter_does_not_overflow<F: EngineFactory>(stand: Stand<F
     }
 }
 
+/// A counter that a decision stands on: whoever added to it meanwhile is in its way.
+pub(super) async fn conflict_on_a_counter_that_was_decided_on<F: EngineFactory>(stand: Stand<F>) {
+    let engine = stand.open().await;
+    let counter = TotalKey::Counter(count_key("views", "post:1"));
+    for start in [0, 5] {
+        write(&*engine, [], [(counter.clone(), start)]).await;
+        let draft = async || {
+            let loaded = engine.load(&Wants::totals(vec![counter.clone()])).await.expect("a load works");
+            let mut view = View::default();
+            view.fill_total(counter.clone(), loaded.totals[0]);
+            let value = view.total_decided(&counter).expect("it is loaded");
+            view.add(&counter, 1 - value).expect("it fits");
+            (view, loaded.mark)
+        };
+        let (first, second) = (draft().await, draft().await);
+        let commit = async |(view, mark): (View, _)| {
+            let changes = view.changes(Stamp(1));
+            engine.commit(Seen { mark, view: &view }, &changes).await.map(|_| ())
+        };
+        assert_eq!(commit(first).await, Ok(()));
+        assert_eq!(commit(second).await, Err(CommitError::Conflict));
+        let now = engine.load(&Wants::totals(vec![counter.clone()])).await.expect("a load works").totals[0];
+        assert_eq!(now, 1);
+        write(&*engine, [], [(counter.clone(), -1)]).await;
+    }
+}
+
 pub(super) async fn limits_are_listed_by_when_to_look<F: EngineFactory>(stand: Stand<F>) {
     let engine = stand.open().await;
     let limit = |whose: &str| Key::Limit(LimitKey { name: "posting".into(), key: whose.into() });

@@ -108,6 +108,34 @@ pub(super) async fn scores_of_three_servers_add_up<F: EngineFactory>(stand: Stan
     servers.stop(&Universe::default()).await;
 }
 
+/// Many changes of one member, each of which stands on the one before: they come in one batch, and need a few loads.
+pub(super) async fn one_member_may_score_hundreds_of_times_at_once<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::OfTheStore).await;
+    for board in ["points", "dense"] {
+        let mut tasks = JoinSet::new();
+        for _ in 0..200 {
+            let runner = servers.runner(0);
+            let command = Command::Score { board: name(board), member: subject("ann"), change: ScoreChange::By(1) };
+            tasks.spawn(async move { answered(&runner, call(command)).await.reply });
+        }
+        let scores: BTreeSet<Option<i64>> = tasks
+            .join_all()
+            .await
+            .into_iter()
+            .map(|reply| match reply {
+                Ok(Reply::Score(score)) => score.score.filter(|_| score.rank == Some(1)),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(scores, (1..=200).map(Some).collect(), "each of them counts once, and leads");
+        let commands =
+            vec![Command::Score { board: name(board), member: subject("bob"), change: ScoreChange::By(3) }; 150];
+        let Reply::Batch(replies) = servers.run(1, Command::Batch { atomic: true, commands }).await else { panic!() };
+        assert!(matches!(replies.last(), Some(Ok(Reply::Score(score))) if score.score == Some(450)));
+    }
+    servers.stop(&Universe::default()).await;
+}
+
 /// The second of two equal commands asks where the first has just put the member.
 pub(super) async fn a_batch_may_repeat_itself<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::OfTheStore).await;

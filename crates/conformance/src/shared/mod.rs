@@ -28,6 +28,7 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             members_seen_by_three_servers_are_all_kept,
             scores_of_three_servers_add_up,
             a_batch_may_repeat_itself,
+            one_member_may_score_hundreds_of_times_at_once,
             days_marked_by_three_servers_add_up,
             a_limit_lets_exactly_as_many_through,
             a_retried_addition_counts_once;

@@ -14,7 +14,8 @@ use crate::time::Timestamp;
 use crate::view::{Stop, View};
 
 /// Ids that are numbers below this are their own bits; all others are numbered from here on.
-const NUMBERED_FROM: u64 = 1 << 40;
+/// Numbers far apart would each have a chunk of their own, so only small ones are taken as they are.
+const NUMBERED_FROM: u64 = 1 << 26;
 
 /// The day that it is now where the sheet's days end.
 pub fn today(def: &SheetDef, now: Timestamp) -> Day {

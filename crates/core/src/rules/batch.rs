@@ -22,7 +22,7 @@ pub fn decide(atomic: bool, commands: &[Command], context: &Context<'_>, view: &
         let stamp = Stamp(context.stamp.0 + index as u64);
         let within = Context { stamp, id: context.id.wrapping_add(index as u64), ..*context };
         match attempt(command, &within, view) {
-            Ok(Err(cause)) if atomic && !missed => {
+            Ok(Err(cause)) if atomic && !missed && !view.misses() => {
                 return Err(Refusal::BatchRefused { index, cause: Box::new(cause) }.into());
             }
             Ok(reply) => replies.push(reply),

@@ -55,10 +55,7 @@ pub fn score(
             note_season(&key.board, view)?;
         }
     }
-    let rank = match after {
-        Some(score) => Some(rank(def.ties, &key, score, changed, view)?),
-        None => None,
-    };
+    let rank = after.map(|score| rank(def.ties, &key, score, changed, view));
     let season = def.season.as_ref().map(|_| key.board.season);
     let score = after.map(|after| after.score);
     Ok(Reply::Score(ScoreReply { board: board.clone(), member: member.clone(), score, rank, changed, season }))
@@ -94,16 +91,10 @@ pub fn put(
     view: &mut View,
 ) -> Result<(), Stop> {
     if def.ties == Ties::Dense {
-        let levels = [before, after].map(|score| score.map(|score| level_key(&key.board, score.score)).transpose());
-        let [from, to] = levels;
-        let (from, to) = (from?, to?);
-        let rows: Vec<Key> = [&from, &to].into_iter().flatten().cloned().map(Key::Score).collect();
-        view.want(&rows, &[])?;
-        if let (Some(level), Some(score)) = (from, before) {
-            move_level(level, score.score, -1, view)?;
-        }
-        if let (Some(level), Some(score)) = (to, after) {
-            move_level(level, score.score, 1, view)?;
+        for (score, by) in [(before, -1), (after, 1)] {
+            if let Some(score) = score {
+                move_level(level_key(&key.board, score.score)?, score.score, by, view)?;
+            }
         }
     }
     view.set(Key::Score(key.clone()), after.map(Row::Score))
@@ -116,13 +107,18 @@ fn level_key(board: &BoardKey, score: i64) -> Result<ScoreKey, Refusal> {
 
 /// One member more or less has this score.
 fn move_level(level: ScoreKey, score: i64, by: i64, view: &mut View) -> Result<(), Stop> {
+    let board = level.board.board.clone();
     let row = Key::Score(level);
+    if !view.has(&row) {
+        return Ok(());
+    }
     let members = match view.row_uncounted(&row)? {
         Some(Row::Score(level)) => level.reached.0,
         _ => 0,
     };
-    let members =
-        members.checked_add_signed(by).ok_or_else(|| Refusal::Broken("a level has too few members".into()))?;
+    let members = members.checked_add_signed(by).ok_or_else(|| {
+        Refusal::Conflict(format!("scores of `{board}` were counted with other ties; dense ranks need a new board"))
+    })?;
     view.set_uncounted(row, (members > 0).then_some(Row::Score(Score { score, reached: Stamp(members) })))
 }
 
@@ -157,12 +153,13 @@ pub fn rank_standing(ties: Ties, key: &ScoreKey, score: Score) -> (Standing, u64
     }
 }
 
-fn rank(ties: Ties, key: &ScoreKey, score: Score, changed: bool, view: &mut View) -> Result<u64, Stop> {
+fn rank(ties: Ties, key: &ScoreKey, score: Score, changed: bool, view: &mut View) -> u64 {
     if ties == Ties::FirstToReach && changed {
         // Just reached, so it stands last among its equals: whoever stands before the end, itself included. Asked like
         // this, the question does not depend on the time, which differs when the rule is run again.
-        return view.before(&Standing { board: key.board.clone(), score: score.score, among: Among::Last });
+        let last = Standing { board: key.board.clone(), score: score.score, among: Among::Last };
+        return view.before(&last);
     }
     let (standing, more) = rank_standing(ties, key, score);
-    Ok(view.before(&standing)? + more)
+    view.before(&standing) + more
 }

@@ -54,7 +54,7 @@ pub fn sweep(id: JobId, edges: &[EdgeKey], context: &Context<'_>, view: &mut Vie
     let obsolete = is_obsolete(id, &job.work, view)?;
     if edges.is_empty() || obsolete {
         let more = match &job.work {
-            Work::Forget { subject } => forget::counted(subject, job.before, context, view)?,
+            Work::Forget { subject } => forget::counted(subject, context, view)?,
             _ => false,
         };
         job.finished_at = (!more).then(|| context.now());

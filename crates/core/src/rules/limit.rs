@@ -204,7 +204,8 @@ fn bucket_decide(def: &LimitDef, full_at: u64, now: u64, cost: u64) -> (Option<U
     // In nanoseconds; what one costs is rounded up, so that never more than the amount passes in a window.
     let each = (def.window_us * 1_000).div_ceil(def.amount);
     let (now, whole) = (now * 1_000, each * def.amount);
-    let full_at = full_at.max(now);
+    // Never emptier than empty, should the limit have been declared anew.
+    let full_at = full_at.clamp(now, now + whole);
     let after = full_at.saturating_add(each.saturating_mul(cost));
     let left = |full_at: u64| (whole - (full_at - now).min(whole)) / each;
     if after - now > whole {

@@ -222,6 +222,17 @@ impl View {
         if loaded { Ok(()) } else { Err(Stop::Miss) }
     }
 
+    /// Whether a row is loaded. One that is not is missed, and the round is decided again when it is there; a rule that
+    /// can do without it for now goes on, so that what follows it misses what it needs in the same round.
+    pub fn has(&mut self, key: &Key) -> bool {
+        self.rows.get(key).is_some_and(|slot| slot.state == State::Loaded) || self.miss_row(key)
+    }
+
+    /// Whether something was missed: what was decided then is to be decided again.
+    pub fn misses(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
     /// Notes that a row is to be loaded, once however many ask for it. It is not there: false.
     fn miss_row(&mut self, key: &Key) -> bool {
         if !self.rows.contains_key(key) {
@@ -316,7 +327,7 @@ impl View {
         };
         let was = std::mem::replace(&mut slot.now, row);
         if let Key::Score(score) = &key {
-            self.ranks.touch(score);
+            self.ranks.moved(score, slot.loaded.as_ref(), slot.now.as_ref());
         }
         self.undo.push(Undo::Row(key, was));
         Ok(())
@@ -342,6 +353,8 @@ impl View {
         let known = slot.state == State::Loaded;
         let counter = matches!(key, TotalKey::Counter(_));
         let after = slot.now.checked_add(by).filter(|after| *after >= 0 || by > 0 || !known || counter);
+        // What the batch adds as a whole is a number as well.
+        let after = after.filter(|after| after.checked_sub(slot.loaded).is_some());
         if after.is_none() && counter {
             return Err(Refusal::Conflict(format!(
                 "{by} more or less would overflow the counter, which is at {}",
@@ -375,6 +388,9 @@ impl View {
                 Undo::Row(key, was) => {
                     if let Some(slot) = self.rows.get_mut(&key) {
                         slot.now = was;
+                        if let Key::Score(score) = &key {
+                            self.ranks.moved(score, slot.loaded.as_ref(), slot.now.as_ref());
+                        }
                     }
                 }
                 Undo::Total(key, was) => {

@@ -1,20 +1,45 @@
 //! Ranks: as they were loaded, moved by what the batch has changed since. They are shown and never decided on, so nobody
 //! holds them against the commit.
 
-use super::{Map, Stop, View};
-use crate::rows::{Key, Row, Score, ScoreKey, Standing};
+use super::{Map, View};
+use crate::id::SubjectId;
+use crate::rows::{BoardKey, Row, Score, ScoreKey, Standing};
 
 #[derive(Default)]
 pub(super) struct Ranks {
     /// How many stood before; none where that was asked for and is not loaded.
     loaded: Map<Standing, Option<u64>>,
-    /// Scores that commands of the batch have set, each once.
-    touched: Map<ScoreKey, ()>,
+    boards: Map<BoardKey, Moves>,
+}
+
+/// The members of a board that the batch has moved.
+#[derive(Default)]
+struct Moves {
+    places: Map<SubjectId, usize>,
+    moves: Vec<Move>,
+}
+
+struct Move {
+    member: SubjectId,
+    before: Option<Score>,
+    now: Option<Score>,
 }
 
 impl Ranks {
-    pub(super) fn touch(&mut self, key: &ScoreKey) {
-        self.touched.insert(key.clone(), ());
+    /// Takes note of a score as it is now, and as it was loaded.
+    pub(super) fn moved(&mut self, key: &ScoreKey, before: Option<&Row>, now: Option<&Row>) {
+        let (before, now) = (as_score(before), as_score(now));
+        if !self.boards.contains_key(&key.board) {
+            self.boards.insert(key.board.clone(), Moves::default());
+        }
+        let Some(Moves { places, moves }) = self.boards.get_mut(&key.board) else { return };
+        match places.get(&key.member) {
+            Some(place) => moves[*place].now = now,
+            None => {
+                places.insert(key.member.clone(), moves.len());
+                moves.push(Move { member: key.member.clone(), before, now });
+            }
+        }
     }
 
     /// All that were loaded.
@@ -23,45 +48,37 @@ impl Ranks {
     }
 }
 
+fn as_score(row: Option<&Row>) -> Option<Score> {
+    if let Some(Row::Score(score)) = row { Some(*score) } else { None }
+}
+
 impl View {
     /// Fills in how many stand before a place.
     pub fn fill_rank(&mut self, standing: Standing, before: u64) {
         self.ranks.loaded.insert(standing, Some(before));
     }
 
-    /// How many members stand before a place.
-    pub fn before(&mut self, standing: &Standing) -> Result<u64, Stop> {
+    /// How many members stand before a place. One that is not loaded is missed, but does not stop the rule: what comes
+    /// behind it in the batch would then be decided on the score as it was, and ask for its own rank only in the next round.
+    pub fn before(&mut self, standing: &Standing) -> u64 {
         let Some(Some(loaded)) = self.ranks.loaded.get(standing).copied() else {
             self.miss_rank(standing);
-            return Err(Stop::Miss);
+            return 0;
         };
-        let stands_before = |key: &ScoreKey, row: &Option<Row>| match row {
-            Some(Row::Score(score)) => standing.is_behind(&key.member, *score),
-            _ => false,
-        };
-        let mut before = loaded;
-        for key in self.ranks.touched.keys().filter(|key| key.board == standing.board) {
-            if let Some(slot) = self.rows.get(&Key::Score(key.clone())) {
-                before += u64::from(stands_before(key, &slot.now));
-                // It was counted when the rank was loaded, unless another server moved it in between.
-                before = before.saturating_sub(u64::from(stands_before(key, &slot.loaded)));
-            }
+        let Some(Moves { moves, .. }) = self.ranks.boards.get(&standing.board) else { return loaded };
+        let (mut more, mut fewer) = (0, 0);
+        for Move { member, before, now } in moves {
+            more += u64::from(now.is_some_and(|score| standing.is_behind(member, score)));
+            fewer += u64::from(before.is_some_and(|score| standing.is_behind(member, score)));
         }
-        Ok(before)
+        // Each was counted when the rank was loaded, unless another server moved it in between.
+        (loaded + more).saturating_sub(fewer)
     }
 
     pub(super) fn miss_rank(&mut self, standing: &Standing) {
         if !self.ranks.loaded.contains_key(standing) {
             self.ranks.loaded.insert(standing.clone(), None);
             self.missing.ranks.push(standing.clone());
-        }
-    }
-
-    /// A score as it is now in this batch, where it is loaded.
-    pub fn score_now(&self, key: &ScoreKey) -> Option<Score> {
-        match self.rows.get(&Key::Score(key.clone()))?.now {
-            Some(Row::Score(score)) => Some(score),
-            _ => None,
         }
     }
 }

@@ -29,6 +29,8 @@ const CONFLICTS_MAX: u32 = 32;
 /// Loads of one batch. Rules name their rows at once, so two or three are usual.
 const ROUNDS_MAX: usize = 64;
 
+const TOO_MANY_ROUNDS: &str = "a decision keeps asking for more rows";
+
 /// Decides batches one after another.
 pub(super) struct Decider<E, C> {
     engine: Arc<E>,
@@ -82,6 +84,10 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             let outcome = loop {
                 match self.attempt(&part, conflicts > 0).await {
                     Err(CommitError::Conflict) if part.len() > 1 && conflicts >= CONFLICTS_BEFORE_SPLIT => break None,
+                    // Commands that each wait for what the one before them asks: fewer at once need fewer rounds.
+                    Err(CommitError::Store(StoreError::Broken(why))) if part.len() > 1 && why == TOO_MANY_ROUNDS => {
+                        break None;
+                    }
                     Err(CommitError::Conflict) if conflicts < CONFLICTS_MAX => {
                         conflicts += 1;
                         tokio::time::sleep(self.ids.jitter(conflicts)).await;
@@ -177,7 +183,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                 view.offer_total(key, total);
             }
         }
-        Err(StoreError::Broken("a decision keeps asking for more rows".into()))
+        Err(StoreError::Broken(TOO_MANY_ROUNDS.into()))
     }
 
     /// One rule. A rule that panics harms only its own command.
@@ -209,7 +215,9 @@ impl Draft {
         let off: HashMap<&TotalKey, i64> =
             totals.iter().map(|(key, actual)| (key, actual - now(key))).filter(|(_, off)| *off != 0).collect();
         if !off.is_empty() {
-            for reply in self.decided.iter_mut().filter_map(|decided| decided.reply.as_mut().ok()) {
+            // A remembered answer is given as it was.
+            let fresh = self.decided.iter_mut().filter(|decided| !decided.replayed);
+            for reply in fresh.filter_map(|decided| decided.reply.as_mut().ok()) {
                 correct(reply, &off);
             }
         }

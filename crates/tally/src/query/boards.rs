@@ -13,11 +13,15 @@ use super::Reader;
 use crate::Error;
 
 impl<E: Engine> Reader<'_, E> {
-    fn board_of(&self, name: &Name, season: Option<Timestamp>) -> Result<(&BoardDef, BoardKey), Refusal> {
+    async fn board_of(&self, name: &Name, season: Option<Timestamp>) -> Result<(&BoardDef, BoardKey), Error> {
         let def = self.catalog.counting.board(name)?;
-        let now = board::board_key(def, self.now);
+        let now = match (&def.season, season) {
+            (Some(_), None) => self.store_time().await?,
+            _ => self.now,
+        };
+        let now = board::board_key(def, now);
         match season {
-            Some(_) if def.season.is_none() => Err(Refusal::bad_request(format!("`{name}` has no seasons"))),
+            Some(_) if def.season.is_none() => Err(Refusal::bad_request(format!("`{name}` has no seasons")).into()),
             Some(season) => Ok((def, BoardKey { season, ..now })),
             None => Ok((def, now)),
         }
@@ -31,7 +35,7 @@ impl<E: Engine> Reader<'_, E> {
         limit: u32,
         cursor: Option<&str>,
     ) -> Result<BoardAnswer, Error> {
-        let (def, key) = self.board_of(name, season)?;
+        let (def, key) = self.board_of(name, season).await?;
         if limit == 0 || limit > PAGE_ITEMS_MAX {
             return Err(Refusal::bad_request(format!("limit is 1 to {PAGE_ITEMS_MAX}")).into());
         }
@@ -93,7 +97,7 @@ impl<E: Engine> Reader<'_, E> {
         member: SubjectId,
         around: u32,
     ) -> Result<StandingAnswer, Error> {
-        let (def, board) = self.board_of(name, season)?;
+        let (def, board) = self.board_of(name, season).await?;
         if around > AROUND_MAX {
             return Err(Refusal::bad_request(format!("around is at most {AROUND_MAX}")).into());
         }

@@ -6,16 +6,25 @@ use tally_core::query::{
     CountedDay, CounterAnswer, CountingAnswer, CountingQuery, DayAnswer, DaysAnswer, LimitAnswer, Matching,
     PresenceAnswer, SubjectDaysAnswer, UniqueAnswer,
 };
-use tally_core::rows::{Attendee, CHUNK_BITS, ChunkKey, CountKey, Key, Row, SKETCH_ERROR, Sketch, TotalKey};
+use tally_core::rows::{Attendee, ChunkKey, CountKey, Key, Row, SKETCH_ERROR, Sketch, TotalKey};
 use tally_core::rules::{attendance, limit};
 use tally_core::view::Wants;
-use tally_core::{Day, KeyId, Name, Refusal, Stamp, SubjectId};
+use tally_core::{Day, KeyId, Name, Refusal, Stamp, SubjectId, Timestamp};
 use tally_engine::Engine;
 
 use super::Reader;
 use crate::Error;
 
+/// Chunks that are loaded at once: a few megabytes at most.
+const CHUNKS_AT_ONCE: usize = 512;
+
 impl<E: Engine> Reader<'_, E> {
+    /// What time it is where writes are stamped: the store's, where it has one.
+    pub(super) async fn store_time(&self) -> Result<Timestamp, Error> {
+        let loaded = self.load(&Wants::default()).await?;
+        Ok(loaded.now.map_or(self.now, Stamp::time))
+    }
+
     pub(super) async fn counting(&self, query: CountingQuery) -> Result<CountingAnswer, Error> {
         match query {
             CountingQuery::Counter { counter, key } => self.counter(counter, key).await.map(CountingAnswer::Counter),
@@ -25,7 +34,7 @@ impl<E: Engine> Reader<'_, E> {
                 self.days(&sheet, days, matching).await.map(CountingAnswer::Days)
             }
             CountingQuery::Presence { sheet, day, subject } => {
-                let day = self.day_or_today(&sheet, day)?;
+                let day = self.day_or_today(&sheet, day).await?;
                 let present = self.attendee(sheet, subject).await?.days.contains(day.0);
                 Ok(CountingAnswer::Presence(PresenceAnswer { day, present }))
             }
@@ -73,13 +82,16 @@ impl<E: Engine> Reader<'_, E> {
         Ok(UniqueAnswer { estimate, error: SKETCH_ERROR })
     }
 
-    fn day_or_today(&self, sheet: &Name, day: Option<Day>) -> Result<Day, Refusal> {
+    async fn day_or_today(&self, sheet: &Name, day: Option<Day>) -> Result<Day, Error> {
         let def = self.catalog.counting.sheet(sheet)?;
-        Ok(day.unwrap_or_else(|| attendance::today(def, self.now)))
+        match day {
+            Some(day) => Ok(day),
+            None => Ok(attendance::today(def, self.store_time().await?)),
+        }
     }
 
     async fn day(&self, sheet: &Name, day: Option<Day>) -> Result<DayAnswer, Error> {
-        let day = self.day_or_today(sheet, day)?;
+        let day = self.day_or_today(sheet, day).await?;
         let loaded = self.load(&Wants::totals(vec![TotalKey::Present { sheet: sheet.clone(), day }])).await?;
         Ok(DayAnswer { day, count: loaded.totals.first().copied().unwrap_or(0) })
     }
@@ -98,7 +110,7 @@ impl<E: Engine> Reader<'_, E> {
         from: Option<Day>,
         to: Option<Day>,
     ) -> Result<SubjectDaysAnswer, Error> {
-        let today = self.day_or_today(&sheet, None)?;
+        let today = self.day_or_today(&sheet, None).await?;
         let all = self.attendee(sheet, subject).await?.days;
         let (from, to) = (from.unwrap_or(Day(0)), to.unwrap_or(Day::LAST));
         if from > to {
@@ -107,7 +119,11 @@ impl<E: Engine> Reader<'_, E> {
         let days: Vec<u32> = all.bitmap().range(from.0..=to.0).collect();
         Ok(SubjectDaysAnswer {
             count: days.len() as u64,
-            current_streak: attendance::current_streak(all.bitmap(), today.min(to)),
+            // Only today may be missing still.
+            current_streak: match to < today {
+                true => attendance::run_up_to(all.bitmap(), to),
+                false => attendance::current_streak(all.bitmap(), today),
+            },
             longest_streak: attendance::longest_streak(days.iter().copied()),
             days: days.into_iter().map(Day).collect(),
         })
@@ -131,24 +147,28 @@ impl<E: Engine> Reader<'_, E> {
         chunks.sort_unstable();
         chunks.dedup();
         let mut count = 0;
-        for chunk in chunks {
-            let on = days.iter().zip(&lists).filter(|(_, list)| list.binary_search(&chunk).is_ok());
-            let keys: Vec<Key> =
-                on.map(|(day, _)| Key::Chunk(ChunkKey { sheet: sheet.clone(), day: *day, chunk })).collect();
-            if matching == Matching::All && keys.len() < days.len() {
-                continue;
+        for some in chunks.chunks((CHUNKS_AT_ONCE / days.len()).max(1)) {
+            let mut keys: Vec<Vec<Key>> = Vec::new();
+            for chunk in some {
+                let on = days.iter().zip(&lists).filter(|(_, list)| list.binary_search(chunk).is_ok());
+                let on = on.map(|(day, _)| Key::Chunk(ChunkKey { sheet: sheet.clone(), day: *day, chunk: *chunk }));
+                keys.push(on.collect());
             }
-            let rows = self.load(&Wants::rows(keys)).await?.rows;
-            let bits = rows.iter().map(|row| match row {
-                Some(Row::Chunk(bits)) => bits.bitmap().clone(),
-                _ => RoaringBitmap::new(),
-            });
-            let both = match matching {
-                Matching::Any => bits.reduce(|a, b| a | b),
-                Matching::All => bits.reduce(|a, b| a & b),
-            };
-            debug_assert!(both.as_ref().and_then(RoaringBitmap::max).is_none_or(|bit| bit >> CHUNK_BITS == 0));
-            count += both.map_or(0, |both| both.len());
+            if matching == Matching::All {
+                keys.retain(|keys| keys.len() == days.len());
+            }
+            let mut rows = self.load(&Wants::rows(keys.iter().flatten().cloned().collect())).await?.rows.into_iter();
+            for keys in keys {
+                let bits = rows.by_ref().take(keys.len()).map(|row| match row {
+                    Some(Row::Chunk(bits)) => bits.bitmap().clone(),
+                    _ => RoaringBitmap::new(),
+                });
+                let together = match matching {
+                    Matching::Any => bits.reduce(|a, b| a | b),
+                    Matching::All => bits.reduce(|a, b| a & b),
+                };
+                count += together.map_or(0, |together| together.len());
+            }
         }
         let counted = days.into_iter().zip(loaded.totals).map(|(day, count)| CountedDay { day, count });
         Ok(DaysAnswer { count, matching, days: counted.collect() })

@@ -69,7 +69,12 @@ impl World {
         let mut view = View::default();
         self.loads = 0;
         loop {
+            let start = view.savepoint();
             match decide(call, stamp, self.id, &self.catalog, &mut view) {
+                Ok(_) if view.misses() => {
+                    view.rollback(start);
+                    self.fill(&mut view);
+                }
                 Ok(decided) => return (decided, view.changes(stamp)),
                 Err(Stop::Refused(refusal)) => panic!("a refusal is an answer, and this one came as a stop: {refusal}"),
                 Err(Stop::Miss) => self.fill(&mut view),

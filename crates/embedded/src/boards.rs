@@ -1,23 +1,30 @@
 //! The order of boards, in memory beside the tables: how many stand before a place, and who stands at a rank.
 //!
 //! A place is a score and when it was reached, in sixteen bytes; who it is stands in the tables, which have the same
-//! order. After an opening the places are read in the background, and the first question waits for that.
+//! order. A board is read when it is first asked about, by a thread of its own, and whoever asks waits for that. So an
+//! opening costs nothing, and seasons that nobody looks at are not in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use indexset::BTreeSet;
 use tally_core::SubjectId;
 use tally_core::rows::{Among, BoardKey, Changes, Key, Row, Score, ScoreKey, Standing};
 use tally_core::time::Stamp;
 use tally_engine::{BoardFrom, StoreError};
+use tokio::sync::Notify;
 
 use crate::store::{Position, Snapshot, Store};
 use crate::{codec, keys, unavailable};
 
 /// Places are read in chunks of so many.
 const CHUNK_ROWS: usize = 8_192;
+/// Boards that are kept in memory; of more, those go that were not asked about for the longest time.
+const BOARDS_MAX: usize = 64;
+/// And that were not asked about for so long: one question may be about many.
+const KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// Higher scores first; of equal ones, those that were reached first.
 fn place(score: i64, reached: Stamp) -> u128 {
@@ -55,33 +62,57 @@ impl Order {
 /// A score that changed.
 struct Moved {
     position: Position,
-    key: ScoreKey,
     before: Option<Score>,
     after: Option<Score>,
 }
 
+impl Order {
+    fn apply(&mut self, moved: &Moved) {
+        if let Some(before) = moved.before {
+            self.remove(place(before.score, before.reached));
+        }
+        if let Some(after) = moved.after {
+            self.put(place(after.score, after.reached));
+        }
+    }
+}
+
+/// A board that was asked about.
+enum Board {
+    /// Its places are being read; what changes meanwhile waits.
+    Reading(Vec<Moved>),
+    /// All of them, and when they were last asked about.
+    Read(Order, Instant),
+}
+
 #[derive(Default)]
 struct State {
-    orders: HashMap<BoardKey, Order>,
-    /// Set while places are read from the tables; what changes meanwhile waits in `moved`.
-    reading: bool,
-    /// Which reading it is.
-    readings: u64,
-    moved: Vec<Moved>,
-    /// Why they could not be read.
-    failed: Option<StoreError>,
-    /// How often the store had taken something back when they were read.
+    boards: HashMap<BoardKey, Board>,
+    /// Why one could not be read, for whoever waits for it.
+    failed: HashMap<BoardKey, StoreError>,
+    /// How often the store had taken something back.
     taken_back: usize,
 }
 
 impl State {
-    fn apply(&mut self, moved: &Moved) {
-        let order = self.orders.entry(moved.key.board.clone()).or_default();
-        if let Some(before) = moved.before {
-            order.remove(place(before.score, before.reached));
+    /// Lets go of a board that nobody has asked about for long.
+    fn make_room(&mut self) {
+        if self.boards.len() >= BOARDS_MAX {
+            let read = self.boards.iter().filter_map(|(key, board)| match board {
+                Board::Read(_, asked) => Some((*asked, key.clone())),
+                Board::Reading(_) => None,
+            });
+            let oldest = read.min_by_key(|(asked, _)| *asked);
+            if let Some((_, oldest)) = oldest.filter(|(asked, _)| asked.elapsed() > KEPT_FOR) {
+                self.boards.remove(&oldest);
+            }
         }
-        if let Some(after) = moved.after {
-            order.put(place(after.score, after.reached));
+    }
+
+    fn order(&self, board: &BoardKey) -> Option<&Order> {
+        match self.boards.get(board) {
+            Some(Board::Read(order, _)) => Some(order),
+            _ => None,
         }
     }
 }
@@ -95,62 +126,14 @@ pub(crate) struct Boards {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    read: Condvar,
+    /// Told whenever a board was read.
+    read: Notify,
 }
 
 impl Boards {
     fn state(&self) -> MutexGuard<'_, State> {
         // Whoever panics while it is held has changed one place at most, and the next opening reads all of them anew.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads what there is, in a thread of its own if there is anything.
-    pub(crate) fn read(&self, store: &Store) -> Result<(), StoreError> {
-        let reading = {
-            let mut state = self.state();
-            let taken_back = store.taken_back();
-            if state.reading && state.taken_back == taken_back {
-                return Ok(());
-            }
-            let reading = state.readings + 1;
-            *state = State { reading: true, readings: reading, taken_back, ..State::default() };
-            reading
-        };
-        // What is committed from here on is noted; what was committed before is in the snapshot.
-        let snapshot = store.snapshot();
-        let first = snapshot.scan(keys::table(keys::BOARD_ORDER), 1, false);
-        if matches!(&first, Ok(rows) if rows.is_empty()) {
-            self.finish(reading, Ok(HashMap::new()), snapshot.position());
-            return Ok(());
-        }
-        let boards = self.clone();
-        let work = move || boards.finish(reading, read_orders(&snapshot), snapshot.position());
-        let thread = std::thread::Builder::new().name("tally-boards".into()).spawn(work);
-        if let Err(error) = thread {
-            let error = StoreError::Unavailable(format!("a thread cannot be started: {error}"));
-            self.finish(reading, Err(error), 0);
-        }
-        Ok(())
-    }
-
-    /// Takes what was read, and on top what has changed since; unless a later reading has begun.
-    fn finish(&self, reading: u64, found: Result<HashMap<BoardKey, Order>, StoreError>, position: Position) {
-        let mut state = self.state();
-        if state.readings != reading {
-            return;
-        }
-        match found {
-            Ok(orders) => state.orders = orders,
-            Err(error) => state.failed = Some(error),
-        }
-        for moved in std::mem::take(&mut state.moved) {
-            if moved.position > position {
-                state.apply(&moved);
-            }
-        }
-        state.reading = false;
-        drop(state);
-        self.shared.read.notify_all();
     }
 
     /// Takes note of a commit.
@@ -160,44 +143,126 @@ impl Boards {
             let Key::Score(key) = key else { continue };
             let state = state.get_or_insert_with(|| self.state());
             let (before, after) = (as_score(change.before.as_ref()), as_score(change.after.as_ref()));
-            let moved = Moved { position, key: key.clone(), before, after };
-            if state.reading { state.moved.push(moved) } else { state.apply(&moved) }
+            let moved = Moved { position, before, after };
+            match state.boards.get_mut(&key.board) {
+                Some(Board::Reading(waiting)) => waiting.push(moved),
+                Some(Board::Read(order, _)) => order.apply(&moved),
+                None => {}
+            }
         }
     }
 
-    /// Waits until the places are read. Where the store took back what was not durable, they are read again.
-    fn ready(&self, store: &Store) -> Result<MutexGuard<'_, State>, StoreError> {
-        if self.state().taken_back != store.taken_back() || self.state().failed.is_some() {
-            self.read(store)?;
+    /// Waits until these boards are read. `snapshot` is taken while nobody commits, so that every commit is either in it or
+    /// noted behind it.
+    pub(crate) async fn ready(
+        &self,
+        store: &Store,
+        boards: &[&BoardKey],
+        snapshot: impl Fn(&dyn Fn() -> Snapshot) -> Snapshot,
+    ) -> Result<(), StoreError> {
+        loop {
+            let read = self.shared.read.notified();
+            let mut reading = false;
+            for board in boards {
+                reading |= self.look(store, board, &snapshot)?;
+            }
+            if !reading {
+                return Ok(());
+            }
+            read.await;
         }
+    }
+
+    /// Whether a board is being read; begins to if it has to be.
+    fn look(
+        &self,
+        store: &Store,
+        board: &BoardKey,
+        snapshot: &impl Fn(&dyn Fn() -> Snapshot) -> Snapshot,
+    ) -> Result<bool, StoreError> {
+        {
+            let mut state = self.state();
+            if let Some(error) = state.failed.remove(board) {
+                return Err(error);
+            }
+            if state.taken_back != store.taken_back() {
+                // Some of what was noted is not there any more.
+                *state = State { taken_back: store.taken_back(), ..State::default() };
+            }
+            match state.boards.get_mut(board) {
+                Some(Board::Reading(_)) => return Ok(true),
+                Some(Board::Read(_, asked)) => {
+                    *asked = Instant::now();
+                    return Ok(false);
+                }
+                None => {}
+            }
+        }
+        let begin = || {
+            let mut state = self.state();
+            state.boards.entry(board.clone()).or_insert_with(|| Board::Reading(Vec::new()));
+            store.snapshot()
+        };
+        let snapshot = snapshot(&begin);
+        let prefix = keys::board_prefix(board);
+        let end = keys::after_prefix(&prefix);
+        let few = snapshot.scan((Bound::Included(&prefix[..]), Bound::Excluded(&end[..])), CHUNK_ROWS, false);
+        // A small one is read at once.
+        if !matches!(&few, Ok(rows) if rows.len() >= CHUNK_ROWS) {
+            let order = few.map_err(unavailable).and_then(|rows| {
+                let mut order = Order::default();
+                put_all(&mut order, &rows)?;
+                Ok(order)
+            });
+            self.finish(board, order, snapshot.position(), store.taken_back());
+            return Ok(true);
+        }
+        let (boards, key, taken_back) = (self.clone(), board.clone(), store.taken_back());
+        let work = move || boards.finish(&key, read_order(&snapshot, &key), snapshot.position(), taken_back);
+        let thread = std::thread::Builder::new().name("tally-board".into()).spawn(work);
+        if let Err(error) = thread {
+            let error = StoreError::Unavailable(format!("a thread cannot be started: {error}"));
+            self.finish(board, Err(error), 0, store.taken_back());
+        }
+        Ok(true)
+    }
+
+    /// Takes what was read, and on top what has changed since.
+    fn finish(&self, board: &BoardKey, found: Result<Order, StoreError>, position: Position, taken_back: usize) {
+        let mut state = self.state();
+        // Two may have begun to read it; the first one has it.
+        if state.taken_back == taken_back
+            && let Some(Board::Reading(waiting)) = state.boards.get_mut(board)
+        {
+            let waiting = std::mem::take(waiting);
+            state.boards.remove(board);
+            match found {
+                Ok(mut order) => {
+                    waiting.iter().filter(|moved| moved.position > position).for_each(|moved| order.apply(moved));
+                    state.make_room();
+                    state.boards.insert(board.clone(), Board::Read(order, Instant::now()));
+                }
+                Err(error) => _ = state.failed.insert(board.clone(), error),
+            }
+        }
+        drop(state);
+        self.shared.read.notify_waiters();
+    }
+
+    /// How many members stand before each of these places; none where a board has to be read first.
+    pub(crate) fn before(&self, store: &Store, standings: &[Standing]) -> Result<Option<Vec<u64>>, StoreError> {
         let state = self.state();
-        let state = self.shared.read.wait_while(state, |state| state.reading);
-        let state = state.unwrap_or_else(PoisonError::into_inner);
-        match &state.failed {
-            Some(error) => Err(error.clone()),
-            None => Ok(state),
-        }
-    }
-
-    /// How many members stand before each of these places.
-    pub(crate) fn before(&self, store: &Store, standings: &[Standing]) -> Result<Vec<u64>, StoreError> {
-        if standings.is_empty() {
-            return Ok(Vec::new());
-        }
-        let state = self.ready(store)?;
         let mut equals = Vec::new();
         let mut found: Vec<u64> = Vec::with_capacity(standings.len());
         for (number, standing) in standings.iter().enumerate() {
-            let order = state.orders.get(&standing.board);
+            let Some(order) = state.order(&standing.board) else { return Ok(None) };
             let at = match &standing.among {
                 Among::First => place(standing.score, Stamp(0)),
                 Among::Last => place(standing.score, Stamp(u64::MAX)),
                 Among::At { reached, .. } => place(standing.score, *reached),
             };
-            found.push(order.map_or(0, |order| order.before(at)));
-            if let (Among::At { .. }, Some(order)) = (&standing.among, order)
-                && order.places.contains(&at)
-            {
+            found.push(order.before(at));
+            if matches!(standing.among, Among::At { .. }) && order.places.contains(&at) {
                 equals.push((number, order.more.contains_key(&at)));
             }
         }
@@ -205,17 +270,17 @@ impl Boards {
         for (number, several) in equals {
             found[number] += equals_before(store, &standings[number], several)?;
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
-    /// Members of a board in order.
+    /// Members of a board in order; none where it has to be read first.
     pub(crate) fn page(
         &self,
         store: &Store,
         board: &BoardKey,
         from: &BoardFrom,
         limit: usize,
-    ) -> Result<Vec<(Key, Row)>, StoreError> {
+    ) -> Result<Option<Vec<(Key, Row)>>, StoreError> {
         let prefix = keys::board_prefix(board);
         let end = keys::after_prefix(&prefix);
         let entry = |member: &SubjectId, score: Score| {
@@ -223,10 +288,9 @@ impl Boards {
         };
         let (start, skip, up) = match from {
             BoardFrom::Rank(rank) => {
-                let state = self.ready(store)?;
-                let Some((place, skip)) = state.orders.get(board).and_then(|order| at_rank(order, *rank)) else {
-                    return Ok(Vec::new());
-                };
+                let state = self.state();
+                let Some(order) = state.order(board) else { return Ok(None) };
+                let Some((place, skip)) = at_rank(order, *rank) else { return Ok(Some(Vec::new())) };
                 (keys::board_place(board, place), skip, false)
             }
             // Right behind it: nothing is between a key and the same with a zero byte.
@@ -239,7 +303,7 @@ impl Boards {
             (Bound::Included(&start[..]), Bound::Excluded(&end[..]))
         };
         let rows = store.scan(range, limit.saturating_add(skip), up).map_err(unavailable)?;
-        rows.iter().skip(skip).map(|(key, _)| read_entry(key)).collect()
+        rows.iter().skip(skip).map(|(key, _)| read_entry(key)).collect::<Result<_, _>>().map(Some)
     }
 }
 
@@ -270,30 +334,26 @@ fn equals_before(store: &Store, standing: &Standing, several: bool) -> Result<u6
     Ok(found.map_err(unavailable)?.len() as u64)
 }
 
-fn read_orders(snapshot: &Snapshot) -> Result<HashMap<BoardKey, Order>, StoreError> {
-    let mut orders: HashMap<BoardKey, Order> = HashMap::new();
-    let (_, end) = keys::table(keys::BOARD_ORDER);
+fn read_order(snapshot: &Snapshot, board: &BoardKey) -> Result<Order, StoreError> {
+    let mut order = Order::default();
+    let prefix = keys::board_prefix(board);
+    let end = keys::after_prefix(&prefix);
     let mut after: Option<Vec<u8>> = None;
     loop {
-        let low = after.as_ref().map_or(Bound::Included(&[keys::BOARD_ORDER][..]), |after| Bound::Excluded(&after[..]));
-        let rows = snapshot.scan((low, end), CHUNK_ROWS, false).map_err(unavailable)?;
-        let Some((last, _)) = rows.last() else { return Ok(orders) };
+        let low = after.as_ref().map_or(Bound::Included(&prefix[..]), |after| Bound::Excluded(&after[..]));
+        let rows = snapshot.scan((low, Bound::Excluded(&end[..])), CHUNK_ROWS, false).map_err(unavailable)?;
+        let Some((last, _)) = rows.last() else { return Ok(order) };
         after = Some(last.to_vec());
-        let mut board: Option<(Vec<u8>, BoardKey)> = None;
-        for (bytes, _) in &rows {
-            let (prefix, place) = keys::split_place(bytes).ok_or_else(|| keys::unreadable(bytes))?;
-            if board.as_ref().is_none_or(|(of, _)| of != prefix) {
-                let key = keys::read_board(prefix).ok_or_else(|| keys::unreadable(bytes))?;
-                board = Some((prefix.to_vec(), key));
-            }
-            if let Some((_, key)) = &board {
-                match orders.get_mut(key) {
-                    Some(order) => order.put(place),
-                    None => orders.entry(key.clone()).or_default().put(place),
-                }
-            }
-        }
+        put_all(&mut order, &rows)?;
     }
+}
+
+fn put_all(order: &mut Order, rows: &[crate::store::Row]) -> Result<(), StoreError> {
+    for (bytes, _) in rows {
+        let (_, place) = keys::split_place(bytes).ok_or_else(|| keys::unreadable(bytes))?;
+        order.put(place);
+    }
+    Ok(())
 }
 
 fn read_entry(bytes: &[u8]) -> Result<(Key, Row), StoreError> {

@@ -14,18 +14,21 @@ use crate::{Embedded, codec, keys, unavailable};
 impl Embedded {
     /// Every row asked for. One runner writes, so for its own loads nothing moves meanwhile; if
     /// somebody else commits, the mark says so, and still covers everything that was seen.
-    pub(crate) fn read_rows(&self, wants: &Wants) -> Result<Loaded, StoreError> {
+    ///
+    /// None where a board has to be read first.
+    pub(crate) fn read_rows(&self, wants: &Wants) -> Result<Option<Loaded>, StoreError> {
         let before = self.store.position();
         let keys: Vec<Vec<u8>> = wants.rows.iter().map(keys::row).chain(wants.totals.iter().map(keys::total)).collect();
         let mut values = self.store.get_many(&keys).map_err(unavailable)?.into_iter();
-        let ranks = self.boards.before(&self.store, &wants.ranks)?;
+        let Some(ranks) = self.boards.before(&self.store, &wants.ranks)? else { return Ok(None) };
         let mark = mark_of(before, self.store.position());
         let mut rows = Vec::with_capacity(wants.rows.len());
         for (key, value) in wants.rows.iter().zip(values.by_ref()) {
             rows.push(value.map(|bytes| codec::read_row(key, &bytes)).transpose()?);
         }
         let totals = values.map(|value| value.map_or(Ok(0), |bytes| codec::read_total(&bytes)));
-        Ok(Loaded { rows, totals: totals.collect::<Result<_, _>>()?, ranks, mark, ..Loaded::default() })
+        let totals = totals.collect::<Result<_, _>>()?;
+        Ok(Some(Loaded { rows, totals, ranks, mark, ..Loaded::default() }))
     }
 
     /// Checks what was decided on, then applies everything as one batch.
@@ -55,7 +58,7 @@ impl Embedded {
         Ok(Committed { mark: mark_at(position), totals: (!untouched).then_some(totals) })
     }
 
-    fn committing(&self) -> MutexGuard<'_, Batch> {
+    pub(crate) fn committing(&self) -> MutexGuard<'_, Batch> {
         // The batch is cleared before use, so what a panic left in it does not matter.
         self.committing.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,8 +24,6 @@
 //! | `P` how many were there | sheet 0 day | number |
 //! | `z` the newest stamp | | stamp |
 
-use std::ops::Bound;
-
 use tally_core::rows::{
     BoardKey, ChunkKey, CountKey, Edge, EdgeKey, JobId, Key, LimitKey, ListKey, ReplayKey, Score, ScoreKey, Side,
     TotalKey,
@@ -40,7 +38,7 @@ pub(crate) const EDGES: u8 = b'e';
 pub(crate) const OBJECT_TOTALS: u8 = b'c';
 pub(crate) const SUBJECT_TOTALS: u8 = b'd';
 pub(crate) const API_KEYS: u8 = b'a';
-pub(crate) const BOARD_ORDER: u8 = b'v';
+const BOARD_ORDER: u8 = b'v';
 pub(crate) const LIMITS_BY_TIME: u8 = b'y';
 const ATTENDEES: u8 = b'f';
 const BOARDS: u8 = b'B';
@@ -160,22 +158,6 @@ pub(crate) fn read_board_entry(key: &[u8]) -> Option<(ScoreKey, Score)> {
     let member = SubjectId::new(std::str::from_utf8(key.get(prefix.len() + 16..)?).ok()?).ok()?;
     let score = ((!((place >> 64) as u64)) ^ (1 << 63)).cast_signed();
     Some((ScoreKey { board: read_board(prefix)?, member }, Score { score, reached: Stamp(place as u64) }))
-}
-
-/// A whole table, as a range.
-pub(crate) fn table(table: u8) -> (Bound<&'static [u8]>, Bound<&'static [u8]>) {
-    /// Every byte, one after another.
-    static BYTES: [u8; 256] = {
-        let mut bytes = [0; 256];
-        let mut at = 0;
-        while at < 256 {
-            bytes[at] = at as u8;
-            at += 1;
-        }
-        bytes
-    };
-    let at = usize::from(table);
-    (Bound::Included(&BYTES[at..=at]), Bound::Excluded(&BYTES[at + 1..at + 2]))
 }
 
 /// A limit in the order of when to look at it.

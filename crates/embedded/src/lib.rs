@@ -14,10 +14,12 @@ pub mod store;
 use std::path::Path;
 use std::sync::Mutex;
 
-use tally_core::rows::Changes;
+use tally_core::rows::{BoardKey, Changes};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
-use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+use tally_engine::{
+    Audited, BoardFrom, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError,
+};
 
 use boards::Boards;
 pub use store::{BackupReport, CheckReport, Options, Stats, Sync};
@@ -34,11 +36,28 @@ pub struct Embedded {
 impl Embedded {
     /// Opens the folder, and creates it where there is none.
     pub fn open(folder: &Path, options: Options) -> Result<Self, store::StoreError> {
-        let (store, boards) = (Store::open(folder, options)?, Boards::default());
-        if let Err(error) = boards.read(&store) {
-            tracing::warn!(%error, "the boards cannot be read now; the first question about one tries again");
+        Ok(Self { store: Store::open(folder, options)?, boards: Boards::default(), committing: Mutex::default() })
+    }
+
+    /// Waits until the orders of these boards are in memory.
+    async fn boards_read(&self, boards: &[&BoardKey]) -> Result<(), StoreError> {
+        let alone = |take: &dyn Fn() -> store::Snapshot| {
+            let _nobody_commits = self.committing();
+            take()
+        };
+        if boards.is_empty() { Ok(()) } else { self.boards.ready(&self.store, boards, alone).await }
+    }
+
+    async fn board_page(&self, board: &BoardKey, from: &BoardFrom, limit: usize) -> Result<Page, StoreError> {
+        loop {
+            self.boards_read(&[board]).await?;
+            let before = self.store.position();
+            if let Some(mut items) = self.boards.page(&self.store, board, from, limit.saturating_add(1))? {
+                let more = items.len() > limit;
+                items.truncate(limit);
+                return Ok(Page { items, more, mark: commit::mark_of(before, self.store.position()) });
+            }
         }
-        Ok(Self { store, boards, committing: Mutex::default() })
     }
 
     /// The bytes underneath: backup, checks, figures.
@@ -65,7 +84,13 @@ impl Engine for Embedded {
     }
 
     async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
-        self.read_rows(wants)
+        loop {
+            let boards: Vec<&BoardKey> = wants.ranks.iter().map(|standing| &standing.board).collect();
+            self.boards_read(&boards).await?;
+            if let Some(loaded) = self.read_rows(wants)? {
+                return Ok(loaded);
+            }
+        }
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
@@ -80,11 +105,7 @@ impl Engine for Embedded {
 
     async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
         if let Range::Board { board, from } = range {
-            let before = self.store.position();
-            let mut items = self.boards.page(&self.store, board, from, limit.saturating_add(1))?;
-            let more = items.len() > limit;
-            items.truncate(limit);
-            return Ok(Page { items, more, mark: commit::mark_of(before, self.store.position()) });
+            return self.board_page(board, from, limit).await;
         }
         scan::scan(&self.store, range, limit)
     }

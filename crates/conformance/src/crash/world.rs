@@ -99,7 +99,7 @@ pub(super) fn universe() -> Universe {
         Key::Limit(LimitKey { name: "door".into(), key: "ann".into() }),
         Key::Sheet(sheet.clone()),
         Key::Day(sheet.clone(), DAY),
-        Key::Chunk(ChunkKey { sheet: sheet.clone(), day: DAY, chunk: 1 << 10 }),
+        Key::Chunk(ChunkKey { sheet: sheet.clone(), day: DAY, chunk: 1 << 13 }),
     ];
     for who in ["ann", "bob"] {
         rows.push(Key::Attendee(sheet.clone(), subject(who)));

@@ -189,9 +189,9 @@ as_base64!(Sketch);
 as_base64!(Bits);
 
 /// Numbers in one chunk of a day's bitmap.
-pub const CHUNK_BITS: u32 = 16;
+pub const CHUNK_BITS: u32 = 13;
 
-/// Names 65,536 bits of a day.
+/// Names 8,192 bits of a day.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ChunkKey {
     /// The sheet.

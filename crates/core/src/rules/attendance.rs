@@ -35,7 +35,7 @@ pub fn attend(
     let day = day.unwrap_or_else(|| today(def, context.now()));
     let row = Key::Attendee(sheet.clone(), subject.clone());
     let total = TotalKey::Present { sheet: sheet.clone(), day };
-    let mut rows = vec![row.clone(), Key::Day(sheet.clone(), day)];
+    let mut rows = vec![row.clone()];
     match own_number(subject) {
         Some(number) => rows.push(Key::Chunk(chunk_key(sheet, day, number))),
         None => rows.push(Key::Sheet(sheet.clone())),
@@ -114,11 +114,10 @@ fn chunk_key(sheet: &Name, day: Day, number: u64) -> ChunkKey {
     ChunkKey { sheet: sheet.clone(), day, chunk: number >> CHUNK_BITS }
 }
 
-/// Sets or clears a bit of a day, and keeps the list of the day's chunks.
+/// Sets or clears a bit of a day, and keeps the list of the day's chunks, which hardly ever changes.
 fn mark(sheet: &Name, day: Day, number: u64, present: bool, view: &mut View) -> Result<(), Stop> {
     let (chunk, list) = (chunk_key(sheet, day, number), Key::Day(sheet.clone(), day));
     let (row, chunk) = (Key::Chunk(chunk.clone()), chunk.chunk);
-    view.want(&[row.clone(), list.clone()], &[])?;
     let mut bits = match view.row_uncounted(&row)? {
         Some(Row::Chunk(bits)) => bits,
         _ => Bits::default(),

@@ -143,7 +143,7 @@ fn sketches_are_small_and_right() {
     let mut sketch = Sketch::default();
     sketch.add("ann");
     assert!(sketch.to_bytes().len() < 64, "one member needs {} bytes", sketch.to_bytes().len());
-    for members in [0, 1, 7, 9, 200, 3_000, 30_000] {
+    for members in [0, 1, 7, 9, 200, 1_000, 3_000, 30_000] {
         let mut sketch = Sketch::default();
         (0..members).for_each(|member| sketch.add(&member.to_string()));
         let read = Sketch::from_bytes(&sketch.to_bytes()).unwrap();

@@ -1,6 +1,7 @@
 //! `counting`: counters, unique counts, attendance, boards and limits, each next to its Redis command.
 
 mod asks;
+mod check;
 mod curve;
 mod ranks;
 mod sketch;
@@ -32,6 +33,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     }
     if options.wants(System::InProcess) {
         let curve = sketch::measure(&mut report, options.is_quick());
+        check::ranks(&mut report, members.into()).await?;
         ranks::measure(&mut report, if options.is_quick() { members } else { 10_000_000 }).await?;
         let folder = options.out_folder();
         std::fs::create_dir_all(&folder)?;

@@ -13,11 +13,11 @@ use tally_engine::{BoardFrom, Engine, Range, Seen};
 const MEMBERS: u64 = 20_000;
 
 fn board() -> BoardKey {
-    BoardKey { board: Name::new("points").unwrap(), season: Timestamp(0), levels: false }
+    BoardKey { board: Name::new("points").expect("it works"), season: Timestamp(0), levels: false }
 }
 
 fn member(number: u64) -> SubjectId {
-    SubjectId::new(&format!("m{number}")).unwrap()
+    SubjectId::new(&format!("m{number}")).expect("it works")
 }
 
 fn score(number: u64, turn: u64) -> Score {
@@ -32,8 +32,8 @@ async fn put(engine: &Embedded, rows: impl Iterator<Item = (u64, Option<Score>, 
         (key, Change { before: before.map(Row::Score), after: Some(Row::Score(after)) })
     });
     let changes = Changes { rows: rows.collect(), adds: Vec::new(), stamp: Stamp(1) };
-    let mark = engine.load(&Wants::default()).await.unwrap().mark;
-    engine.commit(Seen { mark, view: &View::default() }, &changes).await.unwrap();
+    let mark = engine.load(&Wants::default()).await.expect("it works").mark;
+    engine.commit(Seen { mark, view: &View::default() }, &changes).await.expect("it works");
 }
 
 /// Every rank is that of a plain sort.
@@ -43,11 +43,11 @@ async fn check(engine: &Embedded, model: &BTreeMap<u64, Score>) {
     let standing =
         |(number, score): &(u64, Score)| Standing::of(&ScoreKey { board: board(), member: member(*number) }, *score);
     let ranks = sorted.iter().map(standing).collect();
-    let found = engine.load(&Wants { ranks, ..Wants::default() }).await.unwrap().ranks;
+    let found = engine.load(&Wants { ranks, ..Wants::default() }).await.expect("it works").ranks;
     assert_eq!(found, (0..sorted.len() as u64).collect::<Vec<_>>());
     for rank in [0, 1, 777, 9_999, MEMBERS - 1] {
         let range = Range::Board { board: board(), from: BoardFrom::Rank(rank) };
-        let page = engine.scan(&range, 1).await.unwrap();
+        let page = engine.scan(&range, 1).await.expect("it works");
         let Some((Key::Score(key), _)) = page.items.first() else { panic!("nobody at {rank}") };
         assert_eq!(key.member, member(sorted[rank as usize].0));
     }
@@ -55,8 +55,8 @@ async fn check(engine: &Embedded, model: &BTreeMap<u64, Score>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_board_is_right_while_it_is_read_and_changed() {
-    let folder = tempfile::tempdir().unwrap();
-    let engine = Embedded::open(folder.path(), Options::default()).unwrap();
+    let folder = tempfile::tempdir().expect("it works");
+    let engine = Embedded::open(folder.path(), Options::default()).expect("it works");
     let mut model = BTreeMap::new();
     for first in (0..MEMBERS).step_by(2_000) {
         put(&engine, (first..first + 2_000).map(|number| (number, None, score(number, 0)))).await;
@@ -67,14 +67,15 @@ async fn a_board_is_right_while_it_is_read_and_changed() {
     drop(engine);
 
     // Not in memory yet: it is asked about by several while somebody changes it.
-    let engine = Arc::new(Embedded::open(folder.path(), Options::default()).unwrap());
+    let engine = Arc::new(Embedded::open(folder.path(), Options::default()).expect("it works"));
     let all = Standing { board: board(), score: i64::MIN, among: Among::Last };
     let asking: Vec<_> = (0..4)
         .map(|_| {
             let (engine, ranks) = (engine.clone(), vec![all.clone()]);
             tokio::spawn(async move {
                 for _ in 0..50 {
-                    let found = engine.load(&Wants { ranks: ranks.clone(), ..Wants::default() }).await.unwrap();
+                    let found =
+                        engine.load(&Wants { ranks: ranks.clone(), ..Wants::default() }).await.expect("it works");
                     assert_eq!(found.ranks, [MEMBERS], "nobody comes or goes");
                     tokio::task::yield_now().await;
                 }
@@ -88,7 +89,7 @@ async fn a_board_is_right_while_it_is_read_and_changed() {
         model.extend(numbers.iter().map(|number| (*number, score(*number, turn))));
     }
     for task in asking {
-        task.await.unwrap();
+        task.await.expect("it works");
     }
     check(&engine, &model).await;
 }

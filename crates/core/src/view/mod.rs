@@ -6,6 +6,7 @@
 //!
 //! A store that is far away is asked for as little as possible: see [`Reading::Lean`].
 
+mod outcome;
 mod ranks;
 mod wants;
 
@@ -13,8 +14,7 @@ use std::collections::HashMap;
 
 use crate::command::Cost;
 use crate::error::Refusal;
-use crate::rows::{Change, Changes, Edge, EdgeKey, Key, Row, TotalKey};
-use crate::time::Stamp;
+use crate::rows::{Edge, EdgeKey, Key, Row, TotalKey};
 
 use ranks::Ranks;
 pub use wants::Wants;
@@ -425,39 +425,5 @@ impl View {
     /// What was read and written since the savepoint.
     pub fn cost_since(&self, from: Savepoint) -> Cost {
         Cost { reads: self.cost.reads - from.cost.reads, writes: self.cost.writes - from.cost.writes }
-    }
-
-    /// The batch's changes: only what really differs from what was loaded.
-    pub fn changes(&self, stamp: Stamp) -> Changes {
-        let rows = self
-            .rows
-            .iter()
-            .filter(|(_, slot)| slot.loaded != slot.now)
-            .map(|(key, slot)| (key.clone(), Change { before: slot.loaded.clone(), after: slot.now.clone() }))
-            .collect();
-        let adds = self
-            .totals
-            .iter()
-            .filter(|(_, slot)| slot.loaded != slot.now)
-            .map(|(key, slot)| (key.clone(), slot.now - slot.loaded))
-            .collect();
-        Changes { rows, adds, stamp }
-    }
-
-    /// Every row that the decisions stand on, as it was loaded.
-    pub fn seen(&self) -> impl Iterator<Item = (&Key, &Option<Row>)> {
-        // Rows of several loads are of several moments: only the commit can say that all of them stand.
-        let all = self.row_loads > 1;
-        self.rows.iter().filter(move |(_, slot)| all || slot.guarded).map(|(key, slot)| (key, &slot.loaded))
-    }
-
-    /// Every total that a decision stands on, as it was.
-    pub fn seen_totals(&self) -> impl Iterator<Item = (&TotalKey, i64)> {
-        self.totals.iter().filter(|(_, slot)| slot.guarded).map(|(key, slot)| (key, slot.loaded))
-    }
-
-    /// A total after the whole batch; of one that was not loaded, its change.
-    pub fn final_total(&self, key: &TotalKey) -> Option<i64> {
-        self.totals.get(key).map(|slot| slot.now)
     }
 }

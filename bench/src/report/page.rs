@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// In the order a reader wants them.
-const BENCHES: &[&str] = &["likes", "postgres", "redis", "feed", "lists", "scale", "restart"];
+const BENCHES: &[&str] = &["likes", "postgres", "redis", "feed", "lists", "counting", "scale", "restart"];
 
 /// Rewrites the page from the JSON files in the folder.
 pub(super) fn write(folder: &Path) -> Result<()> {
@@ -34,6 +34,9 @@ fn section(page: &mut String, report: &Report) {
     line(&format!("\n## {}\n\n{}.\n\n{}.\n", report.bench, report.data, report.machine.sentence()));
     if !report.rows.is_empty() {
         line(&format!("![{0}]({0}.svg)\n", report.bench));
+        if report.bench == "counting" {
+            line("![error of unique counts](uniques.svg)\n");
+        }
     }
     for group in report.groups() {
         let base = report.base_of(group);

@@ -283,4 +283,9 @@ pub trait Engine: Send + Sync + 'static {
     fn news(&self) -> impl Future<Output = News> + Send {
         std::future::pending()
     }
+
+    /// Lets go of the store.
+    fn close(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 }

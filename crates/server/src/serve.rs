@@ -12,8 +12,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tally::core::command::{Call, Command};
-use tally::core::rows::{Key, Role, Row};
-use tally::engine::{Engine, Lease, Range, RunnerOptions};
+use tally::core::rows::Role;
+use tally::engine::{Engine, Lease, RunnerOptions};
 use tally::{Options, Tally};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -28,9 +28,6 @@ use crate::http::{routes, service};
 use crate::metrics::Metrics;
 use crate::tls;
 
-/// API keys that are read at the start.
-const KEYS_MAX: usize = 10_000;
-
 /// How the library is opened with these settings.
 pub fn options(settings: &Settings) -> Options {
     let sync = match settings.sync {
@@ -43,6 +40,7 @@ pub fn options(settings: &Settings) -> Options {
         embedded: tally::embedded::Options { sync, ..Default::default() },
         subscriptions_max: settings.limits.subscriptions_max,
         observer: None,
+        ..Options::default()
     }
 }
 
@@ -66,7 +64,10 @@ pub async fn serve(
     let tally = Tally::open(&settings.store, Options { observer: Some(observer), ..options(&settings) }).await?;
     let first_key = prepare_keys(&tally, &auth, &settings).await?;
     let app = App::new(tally, auth, settings, metrics);
-    let following = tokio::spawn(follow_keys(app.clone()));
+    let following = {
+        let app = app.clone();
+        tokio::spawn(async move { app.tally.follow_keys(&app.auth.keys).await })
+    };
     greet(&app, address, first_key.as_deref());
     ready(address);
     accept(&app, listener, tls, stop).await;
@@ -84,7 +85,7 @@ pub async fn serve(
 /// Reads the stored keys; on the very first start makes one. Of several servers on one store, one does.
 async fn prepare_keys(tally: &Tally, auth: &Authenticator, settings: &Settings) -> anyhow::Result<Option<String>> {
     let alone = tally.engine().lease(Lease::Setup).await?;
-    let first_start = load_keys(tally, auth).await?;
+    let first_start = tally.read_keys(&auth.keys).await?;
     let made = if alone && first_start && settings.admin_key.is_none() && !settings.dev {
         let made = NewKey::generate(Role::Admin, "first admin key", tally.now())?;
         let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
@@ -96,33 +97,6 @@ async fn prepare_keys(tally: &Tally, auth: &Authenticator, settings: &Settings) 
     };
     tally.engine().release(Lease::Setup).await;
     Ok(made)
-}
-
-/// Reads the keys anew whenever another server has changed one.
-async fn follow_keys(app: App) {
-    loop {
-        app.tally.keys_changed().await;
-        while let Err(error) = load_keys(&app.tally, &app.auth).await {
-            tracing::warn!(%error, "API keys could not be read; it is tried again");
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-    }
-}
-
-/// Takes the keys as they are stored now. Says whether there are none.
-async fn load_keys(tally: &Tally, auth: &Authenticator) -> anyhow::Result<bool> {
-    let page = tally.engine().scan(&Range::ApiKeys, KEYS_MAX).await?;
-    let stored: Vec<_> = page
-        .items
-        .iter()
-        .filter_map(|(key, row)| match (key, row) {
-            (Key::ApiKey(id), Row::ApiKey(key)) => Some((id.as_str(), key)),
-            _ => None,
-        })
-        .collect();
-    let none = stored.is_empty();
-    auth.keys.replace(stored);
-    Ok(none)
 }
 
 fn greet(app: &App, address: SocketAddr, first_key: Option<&str>) {

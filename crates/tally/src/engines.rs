@@ -125,16 +125,6 @@ impl AnyEngine {
     pub fn redis(&self) -> Option<&Redis> {
         if let Self::Redis(engine) = self { Some(engine) } else { None }
     }
-
-    /// Lets go of the store.
-    pub async fn close(&self) {
-        match self {
-            Self::Embedded(engine) => engine.store().close(),
-            Self::Postgres(engine) => engine.close().await,
-            Self::Redis(engine) => engine.close().await,
-            Self::Memory(_) => {}
-        }
-    }
 }
 
 /// Passes a call on to whichever engine it is.
@@ -229,6 +219,15 @@ impl Engine for AnyEngine {
 
     async fn news(&self) -> News {
         each!(self, engine => engine.news(), .await)
+    }
+
+    async fn close(&self) {
+        match self {
+            Self::Embedded(engine) => engine.store().close(),
+            Self::Postgres(engine) => engine.close().await,
+            Self::Redis(engine) => engine.close().await,
+            Self::Memory(_) => {}
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Carries jobs to their end, a step a commit, and drops remembered answers that have expired.
+//! Carries jobs to their end, a step a commit, and then cleans up.
 //! What a stop interrupts is taken up at the next start.
 
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tally_core::command::{Call, Command, Reply};
 use tally_core::limits::SWEEP_EDGES_MAX;
-use tally_core::rows::{Job, JobId, Key, LimitKey, ListKey, ReplayKey, Row, Side, Work};
-use tally_engine::{Clock, Engine, Lease, Place, Range, Runner, SystemClock};
+use tally_core::rows::{Job, JobId, Key, ListKey, Row, Side, Work};
+use tally_engine::{Clock, Engine, Lease, Place, Range, Runner};
 use tokio::sync::{Notify, watch};
 
-use crate::{AnyEngine, Error};
+use crate::{Error, clean};
 
-/// How often to look for work that nobody announced.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// How often to look for work that nobody announced, or whose announcement was lost.
+const LOOK_EVERY: Duration = Duration::from_secs(20);
 /// How often to look whether another server has left its work.
 const TAKE_OVER_EVERY: Duration = Duration::from_secs(5);
 /// How soon to try again what the store could not take.
@@ -23,21 +23,21 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 const JOBS_AT_ONCE: usize = 64;
 
 /// Carries jobs, if this server is the one that does.
-pub(crate) struct Carrier {
-    pub(crate) engine: Arc<AnyEngine>,
+pub(crate) struct Carrier<E> {
+    pub(crate) engine: Arc<E>,
     pub(crate) runner: Runner,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Whether it is.
     pub(crate) carries: Arc<AtomicBool>,
 }
 
-impl Carrier {
+impl<E: Engine> Carrier<E> {
     /// Works until it is stopped.
     pub(crate) async fn run(self, announced: Arc<Notify>, mut stopped: watch::Receiver<bool>) {
         loop {
             let round = async {
                 let next_look = match self.work().await {
-                    Ok(true) => LOOK_EVERY,
-                    Ok(false) => TAKE_OVER_EVERY,
+                    Ok(next_look) => next_look,
                     Err(error) => {
                         self.carries.store(false, Ordering::Relaxed);
                         tracing::warn!(%error, "a job could not go on; it is tried again");
@@ -45,29 +45,36 @@ impl Carrier {
                     }
                 };
                 tokio::select! {
+                    biased;
                     () = announced.notified() => {}
                     () = tokio::time::sleep(next_look) => {}
                 }
             };
             tokio::select! {
-                () = round => {}
+                biased;
                 _ = stopped.wait_for(|stopped| *stopped) => return,
+                () = round => {}
             }
         }
     }
 
-    /// Does what there is to do, unless another server does; that one hears of new work too.
-    async fn work(&self) -> Result<bool, Error> {
+    /// Does what there is to do, unless another server does; that one hears of new work too. Jobs come first, and
+    /// cleaning is a bounded piece of work between two looks for them. Says how long to wait for the next look.
+    async fn work(&self) -> Result<Duration, Error> {
         let carries = self.engine.lease(Lease::Jobs).await?;
         self.carries.store(carries, Ordering::Relaxed);
-        if carries {
-            work(&self.engine, &self.runner).await?;
+        if !carries {
+            return Ok(TAKE_OVER_EVERY);
         }
-        Ok(carries)
+        let done = jobs(&*self.engine, &self.runner).await;
+        let more = clean::clean(&*self.engine, &self.runner, &*self.clock).await;
+        done?;
+        Ok(if more? { Duration::ZERO } else { LOOK_EVERY })
     }
 }
 
-async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
+/// Carries every open job to its end.
+async fn jobs(engine: &impl Engine, runner: &Runner) -> Result<(), Error> {
     let mut failed = None;
     loop {
         let page = engine.scan(&Range::OpenJobs, JOBS_AT_ONCE).await?;
@@ -84,16 +91,13 @@ async fn work(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
             }
         }
         if !page.more || failed.is_some() {
-            break;
+            return failed.map_or(Ok(()), Err);
         }
     }
-    expire(engine, runner).await?;
-    expire_limits(engine, runner).await?;
-    failed.map_or(Ok(()), Err)
 }
 
 /// Does a whole job, step by step.
-async fn carry(engine: &AnyEngine, runner: &Runner, id: JobId, job: &Job) -> Result<(), Error> {
+async fn carry(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> Result<(), Error> {
     tracing::info!(job = id.text(), kind = job.work.name(), "job begins or goes on");
     for list in lists(&job.work) {
         let mut after: Option<Place> = None;
@@ -131,43 +135,4 @@ fn lists(work: &Work) -> Vec<ListKey> {
         Work::Copy { .. } => return Vec::new(),
     };
     hidden.iter().map(|hidden| ListKey { side, id: id.to_owned(), relation: None, hidden: *hidden }).collect()
-}
-
-/// Drops what is known of limits that are not used any more.
-async fn expire_limits(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
-    loop {
-        let page = engine.scan(&Range::Limits { before: SystemClock.now() }, SWEEP_EDGES_MAX).await?;
-        let due =
-            page.items.into_iter().filter_map(|(key, _)| if let Key::Limit(key) = key { Some(key) } else { None });
-        let limits: Vec<LimitKey> = due.collect();
-        if limits.is_empty() {
-            return Ok(());
-        }
-        let Reply::Done { changed: true } = runner.apply(Call::system(Command::ExpireLimits { limits })).await?.reply?
-        else {
-            // The store's clock is behind this one's: later.
-            return Ok(());
-        };
-    }
-}
-
-async fn expire(engine: &AnyEngine, runner: &Runner) -> Result<(), Error> {
-    loop {
-        let page = engine.scan(&Range::Replays { before: SystemClock.now() }, SWEEP_EDGES_MAX).await?;
-        let due: Vec<ReplayKey> = page
-            .items
-            .into_iter()
-            .filter_map(|(key, _)| match key {
-                Key::Replay(key) => Some(key),
-                _ => None,
-            })
-            .collect();
-        if due.is_empty() {
-            return Ok(());
-        }
-        runner.apply(Call::system(Command::Expire { replays: due })).await?.reply?;
-        if !page.more {
-            return Ok(());
-        }
-    }
 }

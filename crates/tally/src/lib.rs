@@ -15,10 +15,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod clean;
 mod copy;
 mod engines;
 mod error;
 mod jobs;
+mod keys;
 mod live;
 mod news;
 mod query;
@@ -26,6 +28,7 @@ mod verify;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tally_core::command::{Call, Command, Decided, EdgeReply, Reply};
 use tally_core::{Auth, Catalog, Name, ObjectId, SubjectId, Timestamp};
@@ -36,6 +39,7 @@ use tokio::task::JoinHandle;
 pub use copy::{CopyError, CopyPhase, CopyProgress, CopyReport, copy, copy_rows};
 pub use engines::{AnyEngine, Opening, redacted};
 pub use error::Error;
+pub use keys::KeyRing;
 pub use live::{Hub, Subscription};
 pub use tally_core as core;
 pub use tally_embedded as embedded;
@@ -57,20 +61,32 @@ pub struct Options {
     pub subscriptions_max: usize,
     /// Told of every durable batch, for metrics.
     pub observer: Option<tally_engine::runner::Observer>,
+    /// What time it is here; left out, the machine's clock.
+    pub clock: Option<Arc<dyn Clock>>,
+    /// How often to look for what other servers may have said in vain; left out, often enough that all of it is known
+    /// within a minute.
+    pub look_every: Option<Duration>,
 }
 
 /// An open Tally. Clones share it.
-#[derive(Clone)]
-pub struct Tally {
-    inner: Arc<Inner>,
+pub struct Tally<E: Engine = AnyEngine> {
+    inner: Arc<Inner<E>>,
 }
 
-struct Inner {
-    engine: Arc<AnyEngine>,
+impl<E: Engine> Clone for Tally<E> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+}
+
+struct Inner<E: Engine> {
+    engine: Arc<E>,
+    clock: Arc<dyn Clock>,
     catalog: Arc<Catalog>,
     hub: Arc<Hub>,
     new_job: Arc<Notify>,
     new_keys: Arc<Notify>,
+    look_every: Option<Duration>,
     verifying: Mutex<()>,
     carries_jobs: Arc<AtomicBool>,
     /// The runner goes first when closing, so that what it accepted is answered.
@@ -84,13 +100,21 @@ impl Tally {
     /// `redis+cluster://…`, or `memory:` for tests.
     pub async fn open(url: &str, options: Options) -> Result<Self, Error> {
         let engine = Arc::new(Opening::parse(url)?.open(&options.embedded).await?);
-        Self::start(engine, options).await
+        Self::on(engine, options).await
     }
+}
 
-    async fn start(engine: Arc<AnyEngine>, options: Options) -> Result<Self, Error> {
+impl<E: Engine> Tally<E> {
+    /// Starts on a store that is at hand.
+    pub async fn on(engine: Arc<E>, options: Options) -> Result<Self, Error> {
         engine.prepare().await?;
         copy::refuse_unfinished(&*engine).await?;
-        let hub = Arc::new(Hub::new(options.subscriptions_max, engine.clone()));
+        let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let attend = engine.is_shared().then(|| {
+            let engine = engine.clone();
+            Box::new(move |objects, watched| engine.attend(objects, watched)) as live::Attend
+        });
+        let hub = Arc::new(Hub::new(options.subscriptions_max, attend));
         let catalog = Arc::new(options.catalog);
         let observer: tally_engine::runner::Observer = {
             let (hub, engine, outer) = (hub.clone(), engine.clone(), options.observer);
@@ -107,15 +131,17 @@ impl Tally {
             })
         };
         let (runner, running) =
-            Runner::start(engine.clone(), catalog.clone(), SystemClock, options.runner, observer).await?;
+            Runner::start(engine.clone(), catalog.clone(), clock.clone(), options.runner, observer).await?;
         let (stop, stopped) = watch::channel(false);
         let tally = Self {
             inner: Arc::new(Inner {
                 engine: engine.clone(),
+                clock: clock.clone(),
                 catalog,
                 hub,
                 new_job: Arc::new(Notify::new()),
                 new_keys: Arc::new(Notify::new()),
+                look_every: options.look_every,
                 verifying: Mutex::new(()),
                 carries_jobs: Arc::default(),
                 runner: std::sync::RwLock::new(Some(runner.clone())),
@@ -131,10 +157,11 @@ impl Tally {
                 hub: tally.inner.hub.clone(),
                 new_job: tally.inner.new_job.clone(),
                 new_keys: tally.inner.new_keys.clone(),
+                look_every: options.look_every,
             };
             tasks.push(tokio::spawn(follower.run(stopped.clone())));
         }
-        let carrier = jobs::Carrier { engine, runner, carries: tally.inner.carries_jobs.clone() };
+        let carrier = jobs::Carrier { engine, runner, clock, carries: tally.inner.carries_jobs.clone() };
         tasks.push(tokio::spawn(carrier.run(tally.inner.new_job.clone(), stopped)));
         drop(tasks);
         Ok(tally)
@@ -147,15 +174,27 @@ impl Tally {
             Command::Forget { .. } | Command::Suspend { .. } | Command::Restore { .. } | Command::DeleteObject { .. }
         );
         let changes_keys = matches!(call.command, Command::PutApiKey { .. } | Command::RevokeApiKey { .. });
-        let decided = self.runner()?.apply(call).await?;
-        if begins_job {
-            self.inner.new_job.notify_one();
-            self.inner.engine.tell(News::Jobs);
+        let runner = self.runner()?;
+        if !(begins_job || changes_keys) {
+            return Ok(runner.apply(call).await?);
         }
-        if changes_keys {
-            self.inner.engine.tell(News::Keys);
-        }
-        Ok(decided)
+        // A caller that goes away does not keep others from hearing of it.
+        let tally = self.clone();
+        let applying = tokio::spawn(async move {
+            let decided = runner.apply(call).await;
+            // Also when the answer was lost: it may have been done.
+            if begins_job {
+                tally.inner.new_job.notify_one();
+                tally.inner.engine.tell(News::Jobs);
+            }
+            if changes_keys {
+                tally.inner.new_keys.notify_one();
+                tally.inner.engine.tell(News::Keys);
+            }
+            decided
+        });
+        let decided = applying.await.map_err(|error| StoreError::Broken(format!("a call ended early: {error}")))?;
+        Ok(decided?)
     }
 
     /// Makes sure that an edge is there.
@@ -206,18 +245,13 @@ impl Tally {
         report
     }
 
-    /// Waits until another server has changed API keys, or may have.
-    pub async fn keys_changed(&self) {
-        self.inner.new_keys.notified().await;
-    }
-
     /// What is declared.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.inner.catalog
     }
 
     /// The store.
-    pub fn engine(&self) -> &Arc<AnyEngine> {
+    pub fn engine(&self) -> &Arc<E> {
         &self.inner.engine
     }
 
@@ -243,7 +277,7 @@ impl Tally {
 
     /// The time with which the next command would be stamped.
     pub fn now(&self) -> Timestamp {
-        SystemClock.now()
+        self.inner.clock.now()
     }
 
     /// Answers what was accepted, and closes the store.

@@ -11,9 +11,7 @@ use tally_core::rows::TotalKey;
 use tally_core::{Name, ObjectId};
 use tokio::sync::Notify;
 
-use tally_engine::Engine;
-
-use crate::{AnyEngine, Error};
+use crate::Error;
 
 /// Subscriptions at once, unless set otherwise.
 const SUBSCRIPTIONS_MAX: usize = 10_000;
@@ -28,14 +26,42 @@ pub struct Hub {
     watchers: Mutex<HashMap<Watched, Vec<Arc<Mailbox>>>>,
     subscriptions: AtomicUsize,
     subscriptions_max: usize,
-    /// Told what is watched here, so that other servers tell of it.
-    engine: Arc<AnyEngine>,
+    /// Told what is watched here, so that other servers tell of it; nobody where there are no others.
+    attend: Option<Attend>,
 }
+
+/// Says of some objects that they are watched, or are no more.
+pub(crate) type Attend = Box<dyn Fn(Vec<ObjectId>, bool) + Send + Sync>;
 
 #[derive(Default)]
 struct Mailbox {
-    unseen: Mutex<BTreeMap<TotalKey, i64>>,
+    letters: Mutex<Letters>,
     arrived: Notify,
+}
+
+#[derive(Default)]
+struct Letters {
+    unseen: BTreeMap<TotalKey, i64>,
+    /// The last value of each: counts are read again now and then, and most have not changed.
+    last: HashMap<TotalKey, i64>,
+}
+
+impl Mailbox {
+    fn put(&self, letter: Letter) {
+        let mut letters = lock(&self.letters);
+        for (key, value) in letter {
+            if letters.last.insert(key.clone(), value) != Some(value) {
+                letters.unseen.insert(key, value);
+            }
+        }
+        if !letters.unseen.is_empty() {
+            self.arrived.notify_one();
+        }
+    }
+
+    fn take(&self) -> BTreeMap<TotalKey, i64> {
+        std::mem::take(&mut lock(&self.letters).unseen)
+    }
 }
 
 /// A subscription; it ends when dropped.
@@ -51,9 +77,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hub {
-    pub(crate) fn new(subscriptions_max: usize, engine: Arc<AnyEngine>) -> Self {
+    pub(crate) fn new(subscriptions_max: usize, attend: Option<Attend>) -> Self {
         let subscriptions_max = if subscriptions_max == 0 { SUBSCRIPTIONS_MAX } else { subscriptions_max };
-        Self { watchers: Mutex::default(), subscriptions: AtomicUsize::new(0), subscriptions_max, engine }
+        Self { watchers: Mutex::default(), subscriptions: AtomicUsize::new(0), subscriptions_max, attend }
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>, objects: &[ObjectId], relations: &[Name]) -> Result<Subscription, Error> {
@@ -69,7 +95,9 @@ impl Hub {
             watchers.entry(pair.clone()).or_default().push(mailbox.clone());
         }
         // With the lock held, so that what is said last of an object is true.
-        self.engine.attend(objects.to_vec(), true);
+        if let Some(attend) = &self.attend {
+            attend(objects.to_vec(), true);
+        }
         drop(watchers);
         Ok(Subscription { hub: self.clone(), watched, mailbox })
     }
@@ -95,8 +123,7 @@ impl Hub {
             }
         }
         for (mailbox, letter) in letters.into_values() {
-            lock(&mailbox.unseen).extend(letter);
-            mailbox.arrived.notify_one();
+            mailbox.put(letter);
         }
     }
 
@@ -120,7 +147,7 @@ impl Subscription {
     /// Waits for changes, and gives the newest value of each total that changed.
     pub async fn next(&mut self) -> BTreeMap<TotalKey, i64> {
         loop {
-            let unseen = std::mem::take(&mut *lock(&self.mailbox.unseen));
+            let unseen = self.mailbox.take();
             if !unseen.is_empty() {
                 return unseen;
             }
@@ -140,12 +167,12 @@ impl Drop for Subscription {
                 }
             }
         }
-        if self.hub.engine.is_shared() {
+        if let Some(attend) = &self.hub.attend {
             let mut left: BTreeSet<ObjectId> = self.watched.iter().map(|(object, _)| object.clone()).collect();
             for (object, _) in watchers.keys() {
                 left.remove(object);
             }
-            self.hub.engine.attend(left.into_iter().collect(), false);
+            attend(left.into_iter().collect(), false);
         }
         drop(watchers);
         self.hub.subscriptions.fetch_sub(1, Ordering::SeqCst);
@@ -158,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_batch_reaches_a_watcher_all_at_once() {
-        let hub = Arc::new(Hub::new(0, Arc::new(AnyEngine::Memory(Default::default()))));
+        let hub = Arc::new(Hub::new(0, None));
         let (object, relation) = (ObjectId::new("post:1").unwrap(), Name::new("reaction").unwrap());
         let subscription = hub.subscribe(std::slice::from_ref(&object), std::slice::from_ref(&relation)).unwrap();
         let kind = |kind: &str| TotalKey::Kind {
@@ -168,11 +195,11 @@ mod tests {
         };
         let mailbox = subscription.mailbox.clone();
         let publishing = std::thread::spawn({
-            let (hub, batch) = (hub.clone(), [(kind("love"), 0), (kind("wow"), 1)]);
-            move || (0..10_000).for_each(|_| hub.publish(&batch))
+            let (hub, love, wow) = (hub.clone(), kind("love"), kind("wow"));
+            move || (0..10_000).for_each(|n| hub.publish(&[(love.clone(), n), (wow.clone(), n + 1)]))
         });
         while !publishing.is_finished() {
-            let seen = std::mem::take(&mut *lock(&mailbox.unseen));
+            let seen = mailbox.take();
             assert!(seen.is_empty() || seen.len() == 2, "half a batch: {seen:?}");
         }
         publishing.join().unwrap();

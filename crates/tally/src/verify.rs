@@ -8,7 +8,7 @@ use tally_core::command::{Call, Command};
 use tally_core::rows::{EdgeKey, TotalKey};
 use tally_engine::{Engine, Finding, Runner, StoreError};
 
-use crate::{AnyEngine, Error};
+use crate::Error;
 
 /// Drifts and strays that a report spells out; the rest are counted.
 const REPORTED_MAX: usize = 1_000;
@@ -67,8 +67,8 @@ impl DriftItem {
     }
 }
 
-pub(crate) async fn verify(
-    engine: Arc<AnyEngine>,
+pub(crate) async fn verify<E: Engine>(
+    engine: Arc<E>,
     runner: &Runner,
     repair: bool,
     mut progress: impl FnMut(u64) + Send + 'static,

@@ -5,7 +5,7 @@
 //! hash would only slow the server.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -89,7 +89,14 @@ impl AdminKey {
 pub struct KeyRing {
     admin: Option<AdminKey>,
     // A std lock: held for a lookup, never across an await.
-    keys: RwLock<HashMap<Arc<str>, Accepted>>,
+    keys: RwLock<Keys>,
+}
+
+#[derive(Default)]
+struct Keys {
+    accepted: HashMap<Arc<str>, Accepted>,
+    /// Keys added or taken away one by one: what was read before the last of them is too old.
+    changes: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -106,34 +113,39 @@ impl KeyRing {
 
     /// Adds a stored key, or takes it away if it was revoked.
     pub fn put(&self, id: &str, stored: &ApiKey) {
-        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.write();
+        keys.changes += 1;
         match accepted(stored) {
-            Some(key) => keys.insert(id.into(), key),
-            None => keys.remove(id),
+            Some(key) => keys.accepted.insert(id.into(), key),
+            None => keys.accepted.remove(id),
         };
     }
 
     /// Takes a key away.
     pub fn remove(&self, id: &str) {
-        self.keys.write().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
-    /// Forgets every key but the environment's and takes these, as they are stored now.
-    pub fn replace<'a>(&self, stored: impl IntoIterator<Item = (&'a str, &'a ApiKey)>) {
-        let fresh = stored.into_iter().filter_map(|(id, key)| Some((Arc::from(id), accepted(key)?))).collect();
-        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        let mut keys = self.write();
+        keys.changes += 1;
+        keys.accepted.remove(id);
     }
 
     /// Whether anyone could present a key that is accepted.
     pub fn is_empty(&self) -> bool {
-        self.admin.is_none() && self.keys.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.admin.is_none() && self.read().accepted.is_empty()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Keys> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Keys> {
+        self.keys.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whose key this is, if it is anyone's.
     pub fn verify(&self, token: &str) -> Option<Principal> {
         if let Some((id, secret)) = parse(token) {
-            let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-            if let Some((id, key)) = keys.get_key_value(id)
+            let keys = self.read();
+            if let Some((id, key)) = keys.accepted.get_key_value(id)
                 && same(&key.sha256, &sha256(secret))
             {
                 return Some(Principal::Key { id: Arc::clone(id), role: key.role });
@@ -141,6 +153,23 @@ impl KeyRing {
         }
         let admin = self.admin.as_ref()?;
         admin.verify(token).then(|| Principal::Key { id: "admin".into(), role: Role::Admin })
+    }
+}
+
+/// Forgets every key but the environment's and takes those that are stored.
+impl tally::KeyRing for KeyRing {
+    fn changes(&self) -> u64 {
+        self.read().changes
+    }
+
+    fn replace(&self, stored: &[(String, ApiKey)], changes: u64) -> bool {
+        let fresh = stored.iter().filter_map(|(id, key)| Some((Arc::from(id.as_str()), accepted(key)?))).collect();
+        let mut keys = self.write();
+        if keys.changes != changes {
+            return false;
+        }
+        keys.accepted = fresh;
+        true
     }
 }
 
@@ -193,6 +222,8 @@ fn random_text(alphabet: &[u8], chars: usize) -> Result<String, KeyError> {
 
 #[cfg(test)]
 mod tests {
+    use tally::KeyRing as _;
+
     use super::*;
 
     fn made(role: Role) -> NewKey {
@@ -210,9 +241,12 @@ mod tests {
         assert_eq!(ring.verify(&key.token), Some(expected.clone()));
         ring.put(&key.id, &ApiKey { revoked_at: Some(Timestamp(2)), ..key.stored.clone() });
         assert_eq!(ring.verify(&key.token), None);
-        ring.replace([(key.id.as_str(), &key.stored)]);
+        let (stored, read_at) = ([(key.id.clone(), key.stored.clone())], ring.changes());
+        assert!(ring.replace(&stored, read_at));
         assert_eq!(ring.verify(&key.token), Some(expected));
         ring.remove(&key.id);
+        assert_eq!(ring.verify(&key.token), None);
+        assert!(!ring.replace(&stored, read_at), "it was read before the key was revoked");
         assert_eq!(ring.verify(&key.token), None);
     }
 

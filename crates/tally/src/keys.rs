@@ -1,0 +1,73 @@
+//! Keeps who accepts API keys up with those that are stored.
+//!
+//! A message that keys have changed may be lost, with a connection or with the server that had it to tell. So they are
+//! read again now and then as well: whatever is lost, a key that was revoked is dead everywhere within a minute.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use tally_core::rows::{ApiKey, Key, Row};
+use tally_engine::{Engine, Range};
+
+use crate::{Error, Tally};
+
+/// How often keys are read that nobody said have changed.
+const READ_EVERY: Duration = Duration::from_secs(20);
+/// How soon to try again what could not be read.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+/// Keys in the first page that is asked for; more are asked for all at once.
+const PAGE_KEYS: usize = 10_000;
+
+/// The keys that are accepted somewhere.
+pub trait KeyRing: Send + Sync {
+    /// How often a key was added or taken away other than by [`KeyRing::replace`].
+    fn changes(&self) -> u64;
+
+    /// Takes these keys for all, unless one was added or taken away since `changes`: then what was read is older than
+    /// that, and nothing is done. Says whether it was.
+    fn replace(&self, stored: &[(String, ApiKey)], changes: u64) -> bool;
+}
+
+impl<E: Engine> Tally<E> {
+    /// Has the ring take the keys as they are stored now. Says whether there are none.
+    pub async fn read_keys(&self, ring: &impl KeyRing) -> Result<bool, Error> {
+        loop {
+            let changes = ring.changes();
+            let stored = self.stored_keys().await?;
+            if ring.replace(&stored, changes) {
+                return Ok(stored.is_empty());
+            }
+        }
+    }
+
+    /// Keeps the ring up with the store for as long as it is polled.
+    pub async fn follow_keys(&self, ring: &impl KeyRing) -> Infallible {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.inner.new_keys.notified() => {}
+                () = tokio::time::sleep(self.inner.look_every.unwrap_or(READ_EVERY)) => {}
+            }
+            while let Err(error) = self.read_keys(ring).await {
+                tracing::warn!(%error, "API keys could not be read; it is tried again");
+                tokio::time::sleep(RETRY_EVERY).await;
+            }
+        }
+    }
+
+    async fn stored_keys(&self) -> Result<Vec<(String, ApiKey)>, Error> {
+        let mut limit = PAGE_KEYS;
+        let page = loop {
+            let page = self.inner.engine.scan(&Range::ApiKeys, limit).await?;
+            if !page.more {
+                break page;
+            }
+            limit = limit.saturating_mul(4);
+        };
+        let keys = page.items.into_iter().filter_map(|(key, row)| match (key, row) {
+            (Key::ApiKey(id), Row::ApiKey(key)) => Some((id, key)),
+            _ => None,
+        });
+        Ok(keys.collect())
+    }
+}

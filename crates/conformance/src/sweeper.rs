@@ -79,6 +79,6 @@ fn lists(work: &Work) -> Vec<ListKey> {
         Work::Clear { object } => [false, true].map(|hidden| list(Side::Object, object.as_str(), hidden)).to_vec(),
         Work::Hide { subject } => vec![list(Side::Subject, subject.as_str(), false)],
         Work::Show { subject } => vec![list(Side::Subject, subject.as_str(), true)],
-        Work::Copy { .. } => Vec::new(),
+        Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } => Vec::new(),
     }
 }

@@ -3,7 +3,9 @@
 use crate::catalog::Catalog;
 use crate::command::{Auth, Call, Command, Decided, Reply};
 use crate::error::Refusal;
-use crate::rules::{attendance, batch, board, counter, job, key, limit, object, once, relation, subject, unique};
+use crate::rules::{
+    attendance, batch, board, counter, job, key, limit, object, once, relation, subject, unique, verify,
+};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
 
@@ -96,7 +98,9 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
         Command::Suspend { subject } => subject::suspend(subject, context, view),
         Command::Restore { subject } => subject::restore(subject, context, view),
         Command::Sweep { job, edges } => job::sweep(*job, edges, context, view),
-        Command::Repair { total, by } => job::repair(total, *by, view),
+        Command::Verify { repair } => verify::begin(*repair, context, view),
+        Command::Recount { of, step } => verify::recount(*of, step, context, view),
+        Command::Repair { found_in, total, by } => verify::repair(*found_in, total, *by, view),
         Command::PutApiKey { id, key } => key::put(id, key, view),
         Command::RevokeApiKey { id } => key::revoke(id, context, view),
         Command::Expire { replays } => once::expire(replays, context, view),

@@ -180,8 +180,6 @@ pub enum News {
 pub enum Lease {
     /// Carrying jobs.
     Jobs,
-    /// A verification.
-    Verify,
     /// Setting up a new store.
     Setup,
 }

@@ -382,7 +382,6 @@ impl Task {
 fn lock_of(work: Lease) -> i32 {
     match work {
         Lease::Jobs => -2,
-        Lease::Verify => -3,
         Lease::Setup => -4,
     }
 }

@@ -338,7 +338,6 @@ impl Task {
     async fn hold(&self, work: Lease, for_ms: &str) -> Result<bool, StoreError> {
         let name = match work {
             Lease::Jobs => "lease:jobs",
-            Lease::Verify => "lease:verify",
             Lease::Setup => "lease:setup",
         };
         let ask = Ask::new([self.means.keys.system(name)], &[&self.means.server, for_ms]);

@@ -93,7 +93,7 @@ async fn a_bot_that_likes_over_and_over_adds_nothing() {
 
 /// What a recount sees: edges and totals in the store.
 async fn server_writes(client: &Client) -> (Value, Value) {
-    let report = client.post("/v1/verify").ok().await;
+    let report = client.verify(false).await;
     (report["edges"].clone(), report["totals"].clone())
 }
 

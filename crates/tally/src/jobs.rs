@@ -8,9 +8,12 @@ use std::time::Duration;
 use tally_core::command::{Call, Command, Reply};
 use tally_core::limits::SWEEP_EDGES_MAX;
 use tally_core::rows::{Job, JobId, Key, ListKey, Row, Side, Work};
+use tally_core::view::Wants;
 use tally_engine::{Clock, Engine, Lease, Place, Range, Runner};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 
+use crate::verify::Verifying;
 use crate::{Error, clean};
 
 /// How often to look for work that nobody announced, or whose announcement was lost.
@@ -34,9 +37,11 @@ pub(crate) struct Carrier<E> {
 impl<E: Engine> Carrier<E> {
     /// Works until it is stopped.
     pub(crate) async fn run(self, announced: Arc<Notify>, mut stopped: watch::Receiver<bool>) {
+        // Ends with this.
+        let mut verifying = JoinSet::new();
         loop {
             let round = async {
-                let next_look = match self.work().await {
+                let next_look = match self.work(&mut verifying).await {
                     Ok(next_look) => next_look,
                     Err(error) => {
                         self.carries.store(false, Ordering::Relaxed);
@@ -60,16 +65,30 @@ impl<E: Engine> Carrier<E> {
 
     /// Does what there is to do, unless another server does; that one hears of new work too. Jobs come first, and
     /// cleaning is a bounded piece of work between two looks for them. Says how long to wait for the next look.
-    async fn work(&self) -> Result<Duration, Error> {
+    async fn work(&self, verifying: &mut JoinSet<()>) -> Result<Duration, Error> {
         let carries = self.engine.lease(Lease::Jobs).await?;
         self.carries.store(carries, Ordering::Relaxed);
         if !carries {
             return Ok(TAKE_OVER_EVERY);
         }
+        self.verify(verifying).await?;
         let done = jobs(&*self.engine, &self.runner).await;
         let more = clean::clean(&*self.engine, &self.runner, &*self.clock).await;
         done?;
         Ok(if more? { Duration::ZERO } else { LOOK_EVERY })
+    }
+
+    /// A verification goes on beside the other jobs, which need not wait until everything is counted.
+    async fn verify(&self, verifying: &mut JoinSet<()>) -> Result<(), Error> {
+        while verifying.try_join_next().is_some() {}
+        let wants = Wants::rows(vec![Key::Job(JobId::VERIFY)]);
+        let pointer = self.engine.load(&wants).await?.rows.pop().flatten();
+        if let Some(Row::Job(Job { work: Work::Verifying { job }, .. })) = pointer
+            && verifying.is_empty()
+        {
+            verifying.spawn(Verifying { engine: self.engine.clone(), runner: self.runner.clone(), job }.run());
+        }
+        Ok(())
     }
 }
 
@@ -79,9 +98,9 @@ async fn jobs(engine: &impl Engine, runner: &Runner) -> Result<(), Error> {
     loop {
         let page = engine.scan(&Range::OpenJobs, JOBS_AT_ONCE).await?;
         for (key, row) in &page.items {
-            // A copy is carried by who began it.
+            // A copy is carried by who began it, a verification beside all others.
             if let (Key::Job(id), Row::Job(job)) = (key, row)
-                && !matches!(job.work, Work::Copy { .. })
+                && !matches!(job.work, Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. })
             {
                 // One that cannot go on does not keep the others from it.
                 if let Err(error) = carry(engine, runner, *id, job).await {
@@ -132,7 +151,7 @@ fn lists(work: &Work) -> Vec<ListKey> {
         Work::Clear { object } => (Side::Object, object.as_str(), &[false, true]),
         Work::Hide { subject } => (Side::Subject, subject.as_str(), &[false]),
         Work::Show { subject } => (Side::Subject, subject.as_str(), &[true]),
-        Work::Copy { .. } => return Vec::new(),
+        Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } => return Vec::new(),
     };
     hidden.iter().map(|hidden| ListKey { side, id: id.to_owned(), relation: None, hidden: *hidden }).collect()
 }

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use tally_core::command::{Call, Command, Decided, EdgeReply, Reply};
 use tally_core::{Auth, Catalog, Name, ObjectId, SubjectId, Timestamp};
-use tally_engine::{Clock, Engine, Lease, News, Runner, RunnerOptions, StoreError, SystemClock};
+use tally_engine::{Clock, Engine, News, Runner, RunnerOptions, StoreError, SystemClock};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -42,11 +42,11 @@ pub use error::Error;
 pub use keys::KeyRing;
 pub use live::{Hub, Subscription};
 pub use tally_core as core;
+pub use tally_core::rows::{DriftItem, VerifyReport};
 pub use tally_embedded as embedded;
 pub use tally_engine as engine;
 pub use tally_postgres as postgres;
 pub use tally_redis as redis;
-pub use verify::{DriftItem, VerifyReport};
 
 /// How to open Tally.
 #[derive(Clone, Default)]
@@ -87,7 +87,6 @@ struct Inner<E: Engine> {
     new_job: Arc<Notify>,
     new_keys: Arc<Notify>,
     look_every: Option<Duration>,
-    verifying: Mutex<()>,
     carries_jobs: Arc<AtomicBool>,
     /// The runner goes first when closing, so that what it accepted is answered.
     runner: std::sync::RwLock<Option<Runner>>,
@@ -142,7 +141,6 @@ impl<E: Engine> Tally<E> {
                 new_job: Arc::new(Notify::new()),
                 new_keys: Arc::new(Notify::new()),
                 look_every: options.look_every,
-                verifying: Mutex::new(()),
                 carries_jobs: Arc::default(),
                 runner: std::sync::RwLock::new(Some(runner.clone())),
                 stop,
@@ -171,7 +169,11 @@ impl<E: Engine> Tally<E> {
     pub async fn apply(&self, call: Call) -> Result<Decided, Error> {
         let begins_job = matches!(
             call.command,
-            Command::Forget { .. } | Command::Suspend { .. } | Command::Restore { .. } | Command::DeleteObject { .. }
+            Command::Forget { .. }
+                | Command::Suspend { .. }
+                | Command::Restore { .. }
+                | Command::DeleteObject { .. }
+                | Command::Verify { .. }
         );
         let changes_keys = matches!(call.command, Command::PutApiKey { .. } | Command::RevokeApiKey { .. });
         let runner = self.runner()?;
@@ -226,23 +228,10 @@ impl<E: Engine> Tally<E> {
         self.inner.hub.subscribe(objects, relations)
     }
 
-    /// Recounts everything and reports what does not add up; with `repair`, also mends it.
-    pub async fn verify(
-        &self,
-        repair: bool,
-        progress: impl FnMut(u64) + Send + 'static,
-    ) -> Result<VerifyReport, Error> {
-        let Ok(_alone) = self.inner.verifying.try_lock() else {
-            return Err(core::Refusal::Conflict("a verification is running already".into()).into());
-        };
-        let (engine, runner) = (&self.inner.engine, self.runner()?);
-        if !engine.lease(Lease::Verify).await? {
-            let text = "a verification is running already, on another server";
-            return Err(core::Refusal::Conflict(text.into()).into());
-        }
-        let report = verify::verify(engine.clone(), &runner, repair, progress).await;
-        engine.release(Lease::Verify).await;
-        report
+    /// Recounts everything here and now, reports what does not add up, and changes nothing. What also mends it is
+    /// a job: [`Command::Verify`].
+    pub async fn recount(&self, progress: impl FnMut(u64) + Send + 'static) -> Result<VerifyReport, Error> {
+        Ok(verify::recount(self.inner.engine.clone(), progress).await?.report)
     }
 
     /// What is declared.

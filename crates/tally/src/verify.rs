@@ -1,85 +1,50 @@
 //! Verification: recount everything as of one moment, report, and mend if asked.
+//!
+//! It is a job, so it goes on after a stop and its report is kept. What a round found is mended by commands that
+//! stand on the job's row, see `core/src/rules/verify.rs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use tally_core::command::{Call, Command};
-use tally_core::rows::{EdgeKey, TotalKey};
+use futures_util::{StreamExt, stream};
+use tally_core::Refusal;
+use tally_core::command::{Call, Command, JobReply, Recount, Reply};
+use tally_core::rows::{DriftItem, EdgeKey, Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
+use tally_core::view::Wants;
 use tally_engine::{Engine, Finding, Runner, StoreError};
 
 use crate::Error;
 
 /// Drifts and strays that a report spells out; the rest are counted.
 const REPORTED_MAX: usize = 1_000;
+/// How often the rows read so far are written down.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+/// How soon to try again when the store does not answer.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+/// Rounds that may fail before the verification does.
+const ROUNDS_FAILED_MAX: u32 = 5;
+/// Totals that are mended at once.
+const REPAIRS_AT_ONCE: usize = 64;
 
-/// What a verification found.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct VerifyReport {
-    /// Edges that were counted.
-    pub edges: u64,
-    /// Totals that were compared.
-    pub totals: u64,
-    /// Totals that did not equal their edges.
-    pub drifted: u64,
-    /// Totals that were mended, and edges whose lists were.
-    pub repaired: u64,
-    /// Each of them, up to a thousand.
-    pub drift: Vec<DriftItem>,
-    /// Edges and list entries that do not belong together, up to a thousand.
-    pub strays: Vec<String>,
+/// What a recount found.
+pub(crate) struct Found {
+    pub(crate) report: VerifyReport,
+    /// By how much each total is off, to be added.
+    drifts: Vec<(TotalKey, i64)>,
+    strays: BTreeSet<EdgeKey>,
 }
 
-/// A total that does not equal its edges.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct DriftItem {
-    /// The relation.
-    pub relation: String,
-    /// The object, when the total is an object's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub object: Option<String>,
-    /// The kind, when the total is of one kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
-    /// The subject, when the total is a subject's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    /// What the total said.
-    pub stored: i64,
-    /// What its edges say.
-    pub counted: i64,
-}
-
-impl DriftItem {
-    fn new(total: &TotalKey, stored: i64, counted: i64) -> Self {
-        let (relation, object, kind, subject) = match total {
-            TotalKey::Object { object, relation } => (relation, Some(object.to_string()), None, None),
-            TotalKey::Kind { object, relation, kind } => {
-                (relation, Some(object.to_string()), Some(kind.to_string()), None)
-            }
-            TotalKey::Subject { subject, relation } => (relation, None, None, Some(subject.to_string())),
-            TotalKey::Counter(key) => (&key.name, Some(key.key.to_string()), None, None),
-            TotalKey::Present { sheet, day } => (sheet, Some(day.to_string()), None, None),
-        };
-        Self { relation: relation.to_string(), object, kind, subject, stored, counted }
-    }
-}
-
-pub(crate) async fn verify<E: Engine>(
+/// Recounts everything, and changes nothing.
+pub(crate) async fn recount<E: Engine>(
     engine: Arc<E>,
-    runner: &Runner,
-    repair: bool,
     mut progress: impl FnMut(u64) + Send + 'static,
-) -> Result<VerifyReport, Error> {
+) -> Result<Found, StoreError> {
     // Reading a whole store is long work on the processor and the disk: not for the event loop.
     let runtime = tokio::runtime::Handle::current();
-    let audited_engine = engine.clone();
     let auditing = tokio::task::spawn_blocking(move || {
-        let mut report = VerifyReport::default();
-        let mut drifts: Vec<(TotalKey, i64)> = Vec::new();
-        let mut strays: BTreeSet<EdgeKey> = BTreeSet::new();
+        let (mut report, mut drifts, mut strays) = (VerifyReport::default(), Vec::new(), BTreeSet::new());
         let mut tell = |finding| match finding {
             Finding::Progress(rows) => progress(rows),
             Finding::Drift { total, stored, counted } => {
@@ -97,21 +62,115 @@ pub(crate) async fn verify<E: Engine>(
                 strays.extend(edge);
             }
         };
-        let audited = runtime.block_on(audited_engine.audit(&mut tell))?;
-        report.edges = audited.edges;
-        report.totals = audited.totals;
-        Ok::<_, StoreError>((report, drifts, strays))
+        let audited = runtime.block_on(engine.audit(&mut tell))?;
+        (report.edges, report.totals) = (audited.edges, audited.totals);
+        Ok(Found { report, drifts, strays })
     });
-    let joined = auditing.await.map_err(|error| StoreError::Broken(format!("the audit stopped: {error}")))?;
-    let (mut report, drifts, strays) = joined?;
-    if repair {
-        for (total, by) in drifts {
-            runner.apply(Call::system(Command::Repair { total, by })).await?.reply?;
-            report.repaired += 1;
-        }
-        for edge in strays {
-            report.repaired += u64::from(engine.mend(&edge).await?);
+    auditing.await.map_err(|error| StoreError::Broken(format!("the audit stopped: {error}")))?
+}
+
+/// Carries one verification to its end, or until another server has taken it over.
+pub(crate) struct Verifying<E> {
+    pub(crate) engine: Arc<E>,
+    pub(crate) runner: Runner,
+    pub(crate) job: JobId,
+}
+
+impl<E: Engine> Verifying<E> {
+    /// Works until there is nothing left to do.
+    pub(crate) async fn run(self) {
+        tracing::info!(job = self.job.text(), "verification begins or goes on");
+        let mut failed = 0;
+        loop {
+            match self.round(&mut failed).await {
+                Ok(()) => return tracing::info!(job = self.job.text(), "verification done"),
+                // Ended, or in other hands.
+                Err(Error::Refused(_) | Error::Stopping) => return,
+                Err(error) => {
+                    tracing::warn!(%error, job = self.job.text(), "a verification could not go on; it is tried again");
+                    tokio::time::sleep(RETRY_EVERY).await;
+                }
+            }
         }
     }
-    Ok(report)
+
+    /// One recount, with what follows from it.
+    async fn round(&self, failed: &mut u32) -> Result<(), Error> {
+        let number = self.newest_round().await?;
+        self.step(Round { job: self.job, number }, Recount::Begin).await?;
+        let round = Round { job: self.job, number: number + 1 };
+        let mut found = match self.recount(round).await? {
+            Ok(found) => found,
+            Err(error) => {
+                *failed += 1;
+                let hopeless = matches!(error, StoreError::Broken(_)) || *failed >= ROUNDS_FAILED_MAX;
+                return match hopeless {
+                    true => self.step(round, Recount::Fail(error.to_string())).await.map(drop),
+                    false => Err(error.into()),
+                };
+            }
+        };
+        let end = |mended, report: &VerifyReport| Recount::End { mended, report: Box::new(report.clone()) };
+        if self.step(round, end(false, &found.report)).await?.finished_at.is_none() {
+            found.report.repaired = self.mend(round, found.drifts, found.strays).await?;
+            self.step(round, end(true, &found.report)).await?;
+        }
+        Ok(())
+    }
+
+    async fn newest_round(&self) -> Result<u32, Error> {
+        let wants = Wants::rows(vec![Key::Job(self.job)]);
+        match self.engine.load(&wants).await?.rows.pop().flatten() {
+            Some(Row::Job(Job { work: Work::Verify { round, .. }, finished_at: None, .. })) => Ok(round),
+            _ => Err(Refusal::NotFound("there is no such verification".into()).into()),
+        }
+    }
+
+    async fn step(&self, of: Round, step: Recount) -> Result<JobReply, Error> {
+        match self.runner.apply(Call::system(Command::Recount { of, step })).await?.reply? {
+            Reply::Job(job) => Ok(job),
+            other => unreachable!("a step answers with its job, not {other:?}"),
+        }
+    }
+
+    /// Recounts, and writes down how far it is.
+    async fn recount(&self, round: Round) -> Result<Result<Found, StoreError>, Error> {
+        let read = Arc::new(AtomicU64::new(0));
+        let reading = read.clone();
+        let counting = recount(self.engine.clone(), move |rows| reading.store(rows, Ordering::Relaxed));
+        let mut counting = std::pin::pin!(counting);
+        let mut told = 0;
+        loop {
+            tokio::select! {
+                found = &mut counting => return Ok(found),
+                () = tokio::time::sleep(TELL_EVERY) => {}
+            }
+            let rows = read.load(Ordering::Relaxed);
+            if rows != told {
+                self.step(round, Recount::Read(rows)).await?;
+                told = rows;
+            }
+        }
+    }
+
+    /// Mends what the round found. What cannot be mended is left, and the report says how much that is.
+    async fn mend(&self, round: Round, drifts: Vec<(TotalKey, i64)>, strays: BTreeSet<EdgeKey>) -> Result<u64, Error> {
+        let mut repaired = 0;
+        let repairs = drifts.into_iter().map(|(total, by)| async move {
+            let command = Command::Repair { found_in: Some(round), total, by };
+            Ok::<_, Error>(self.runner.apply(Call::system(command)).await?.reply)
+        });
+        let mut repairs = stream::iter(repairs).buffer_unordered(REPAIRS_AT_ONCE);
+        while let Some(reply) = repairs.next().await {
+            match reply? {
+                Ok(_) => repaired += 1,
+                Err(over @ (Refusal::Conflict(_) | Refusal::NotFound(_))) => return Err(over.into()),
+                Err(error) => tracing::error!(%error, "a total could not be mended"),
+            }
+        }
+        for edge in strays {
+            repaired += u64::from(self.engine.mend(&edge).await?);
+        }
+        Ok(repaired)
+    }
 }

@@ -202,7 +202,7 @@ impl Generator {
             1 => TotalKey::Kind { object, relation, kind: self.random.pick(&self.universe.kinds).clone() },
             _ => TotalKey::Subject { subject, relation },
         };
-        Command::Repair { total, by: if self.random.percent(70) { 1 } else { -1 } }
+        Command::Repair { found_in: None, total, by: if self.random.percent(70) { 1 } else { -1 } }
     }
 
     fn once(&mut self) -> Once {

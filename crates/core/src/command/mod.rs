@@ -11,7 +11,8 @@ use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::{ApiKey, EdgeKey, JobId, LimitKey, ReplayKey, TotalKey};
+use crate::rows::{ApiKey, EdgeKey, JobId, LimitKey, ReplayKey, Round, TotalKey};
+pub use crate::rules::verify::Recount;
 
 pub use reply::{AttendReply, CountReply, EdgeReply, JobReply, ObjectReply, Reply, ScoreReply, TakeReply, UniqueReply};
 pub use written::Written;
@@ -145,8 +146,22 @@ pub enum Command {
         /// At most [`crate::limits::SWEEP_EDGES_MAX`] edges.
         edges: Vec<EdgeKey>,
     },
+    /// Begins to recount everything, or joins whoever does.
+    Verify {
+        /// Whether to mend what does not add up.
+        repair: bool,
+    },
+    /// One step of a verification.
+    Recount {
+        /// Of which round; before the first it is 0.
+        of: Round,
+        /// What has been done.
+        step: Recount,
+    },
     /// Adds what a recount found missing from a total.
     Repair {
+        /// The round that found it; once that is over, nothing is added.
+        found_in: Option<Round>,
         /// The total.
         total: TotalKey,
         /// The drift, taken at one moment: right whatever has been added since.

@@ -6,7 +6,7 @@ use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::{Job, JobId};
+use crate::rows::{Job, JobId, VerifyReport, Work};
 use crate::time::Timestamp;
 
 /// What is answered.
@@ -210,9 +210,9 @@ pub struct ObjectReply {
 pub struct JobReply {
     /// Its id, `job_…`.
     pub job: String,
-    /// `forget`, `clear`, `hide` or `show`.
+    /// `forget`, `clear`, `hide`, `show` or `verify`.
     pub kind: String,
-    /// `running` or `done`.
+    /// `running`, `done` or `failed`.
     pub state: String,
     /// How many edges it has changed so far.
     pub edges: u64,
@@ -223,6 +223,18 @@ pub struct JobReply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub finished_at: Option<Timestamp>,
+    /// Of a verification: whether it mends what does not add up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<bool>,
+    /// Of a verification: how many rows it has read so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// Of a verification that is done: what it found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<VerifyReport>>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 impl JobId {
@@ -245,13 +257,33 @@ impl JobId {
 impl JobReply {
     /// Shows a job.
     pub fn new(id: JobId, job: &Job) -> Self {
-        Self {
+        let shown = Self {
             job: id.text(),
             kind: job.work.name().into(),
             state: if job.finished_at.is_some() { "done" } else { "running" }.into(),
             edges: job.edges,
             created_at: job.created_at,
             finished_at: job.finished_at,
+            repair: None,
+            rows: None,
+            report: None,
+            error: None,
+        };
+        match &job.work {
+            Work::Verify { repair, rows, report, failure, round: _ } => Self {
+                state: if failure.is_some() { "failed".into() } else { shown.state },
+                repair: Some(*repair),
+                rows: Some(*rows),
+                report: report.clone(),
+                error: failure.clone(),
+                ..shown
+            },
+            Work::Forget { .. }
+            | Work::Clear { .. }
+            | Work::Hide { .. }
+            | Work::Show { .. }
+            | Work::Copy { .. }
+            | Work::Verifying { .. } => shown,
         }
     }
 }

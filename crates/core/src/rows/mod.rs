@@ -1,6 +1,7 @@
 //! The rows that stores keep: typed and closed, so that each store lays them out in its own idiom.
 
 mod counting;
+mod report;
 
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub use counting::{
     Among, Attendee, Bits, BoardKey, CHUNK_BITS, ChunkKey, CountKey, LimitKey, SKETCH_ERROR, Score, ScoreKey, Sketch,
     Standing, Used, UsedState,
 };
+
+pub use report::{DriftItem, VerifyReport};
 
 /// The two ends of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -172,6 +175,17 @@ pub struct JobId(pub u64);
 impl JobId {
     /// The copy that fills a store, see [`Work::Copy`]. Other ids are random.
     pub const COPY: Self = Self(0);
+    /// Says which verification runs, see [`Work::Verifying`].
+    pub const VERIFY: Self = Self(1);
+}
+
+/// A round of a verification: one recount, by one server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Round {
+    /// The verification.
+    pub job: JobId,
+    /// Which, from 1.
+    pub number: u32,
 }
 
 /// Long work, done in steps that each commit, and taken up again after a stop.
@@ -223,6 +237,24 @@ pub enum Work {
         rows: u64,
         /// The sum of their fingerprints, which both stores must still agree with at the end.
         digest: u64,
+    },
+    /// Recounts everything.
+    Verify {
+        /// Whether it mends what does not add up.
+        repair: bool,
+        /// How often it was begun; the newest round counts.
+        round: u32,
+        /// Rows that this round has read.
+        rows: u64,
+        /// What it found, once it has ended.
+        report: Option<Box<VerifyReport>>,
+        /// Why it could not be done.
+        failure: Option<String>,
+    },
+    /// Names the verification that runs, so that there is one at a time.
+    Verifying {
+        /// Which.
+        job: JobId,
     },
 }
 

@@ -18,6 +18,7 @@ impl Work {
             Self::Hide { .. } => "hide",
             Self::Show { .. } => "show",
             Self::Copy { .. } => "copy",
+            Self::Verify { .. } | Self::Verifying { .. } => "verify",
         }
     }
 }
@@ -43,8 +44,8 @@ pub fn sweep(id: JobId, edges: &[EdgeKey], context: &Context<'_>, view: &mut Vie
     let Some(Row::Job(mut job)) = view.row_uncounted(&Key::Job(id))? else {
         return Err(Refusal::NotFound("there is no such job".into()).into());
     };
-    if matches!(job.work, Work::Copy { .. }) {
-        return Err(Refusal::Conflict("a copy has no edges to step over".into()).into());
+    if matches!(job.work, Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. }) {
+        return Err(Refusal::Conflict(format!("a {} has no edges to step over", job.work.name())).into());
     }
     if job.finished_at.is_some() {
         return Ok(Reply::Job(JobReply::new(id, &job)));
@@ -97,7 +98,9 @@ fn want(id: JobId, edges: &[EdgeKey], view: &mut View) -> Result<(), Stop> {
 
 fn is_obsolete(id: JobId, work: &Work, view: &mut View) -> Result<bool, Stop> {
     let subject = match work {
-        Work::Forget { .. } | Work::Clear { .. } | Work::Copy { .. } => return Ok(false),
+        Work::Forget { .. } | Work::Clear { .. } | Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } => {
+            return Ok(false);
+        }
         Work::Hide { subject } | Work::Show { subject } => subject,
     };
     let row = view.row_uncounted(&Key::Subject(subject.clone()))?;
@@ -137,12 +140,6 @@ fn is_older_than_its_stamp(key: &EdgeKey, job: &Job, context: &Context<'_>, view
             let required = context.catalog.relation(&key.relation).is_ok_and(|relation| relation.requires_object);
             Ok(required && view.row_uncounted(&Key::Object(object.clone()))?.is_none())
         }
-        Work::Forget { .. } | Work::Copy { .. } => Ok(false),
+        Work::Forget { .. } | Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } => Ok(false),
     }
-}
-
-/// Adds what a recount found missing.
-pub fn repair(total: &TotalKey, by: i64, view: &mut View) -> Result<Reply, Stop> {
-    view.add(total, by)?;
-    Ok(Reply::Done { changed: by != 0 })
 }

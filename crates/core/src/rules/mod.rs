@@ -13,6 +13,7 @@ pub mod once;
 pub mod relation;
 pub mod subject;
 pub mod unique;
+pub mod verify;
 
 #[cfg(test)]
 mod tests;

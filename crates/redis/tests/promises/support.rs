@@ -104,7 +104,7 @@ impl<E: Engine> Store<E> {
 
     /// Adds one to a total that has no edges, whatever it is: done twice, it would show.
     pub(crate) async fn add(&self, to: &str) -> Result<Reply, Failure> {
-        self.apply(Command::Repair { total: total(to), by: 1 }).await
+        self.apply(Command::Repair { found_in: None, total: total(to), by: 1 }).await
     }
 
     /// A count, as a load sees it.

@@ -29,6 +29,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
         let told = told_to_stop()?;
         crate::serve::serve(settings, |_| {}, async { drop(told.await) }).await
     });
+    // A recount that is still reading holds nothing that could be lost.
+    runtime.shutdown_background();
     served.map_err(|error| Failure::new(format!("{error:#}")))
 }
 

@@ -1,9 +1,16 @@
 //! `tally verify`: a count that was tampered with is found, shown and mended.
 
-use serde_json::json;
-use tally::embedded::store::{Batch, Options, Store};
+use std::sync::Arc;
 
-use crate::world::{Ran, World};
+use serde_json::{Value, json};
+use tally::core::Catalog;
+use tally::core::command::{Call, Command, JobReply, Recount, Reply};
+use tally::core::rows::{JobId, Round};
+use tally::embedded::Embedded;
+use tally::embedded::store::{Batch, Options, Store};
+use tally::engine::{Runner, RunnerOptions, SystemClock};
+
+use crate::world::{KEY, Ran, Served, World, until};
 
 /// Overwrites the count of an object's likes behind Tally's back.
 pub(crate) fn tamper(world: &World, object: &str, count: u8) {
@@ -52,6 +59,46 @@ fn a_tampered_count_is_found_and_mended_by_a_server() {
 fn a_tampered_count_is_found_and_mended_in_a_folder() {
     let world = tampered();
     finds_and_mends(|args| world.run(&[args, &["--store", &world.url("data")]].concat()));
+}
+
+/// Leaves a verification that has begun its first round behind, as a server that was killed does.
+async fn leave_begun(world: &World) -> JobReply {
+    let engine = Arc::new(Embedded::open(&world.path("data"), tally::embedded::Options::default()).unwrap());
+    let catalog = Arc::new(Catalog::default());
+    let (runner, running) =
+        Runner::start(engine, catalog, SystemClock, RunnerOptions::default(), Arc::new(|_| {})).await.unwrap();
+    let apply = async |command| match runner.apply(Call::system(command)).await.unwrap().reply.unwrap() {
+        Reply::Job(job) => job,
+        other => panic!("{other:?}"),
+    };
+    let begun = apply(Command::Verify { repair: true }).await;
+    let of = Round { job: JobId::parse(&begun.job).unwrap(), number: 0 };
+    apply(Command::Recount { of, step: Recount::Begin }).await;
+    drop(runner);
+    running.await.unwrap();
+    begun
+}
+
+#[test]
+fn a_verification_goes_on_after_a_stop_and_its_report_is_kept() {
+    let world = tampered();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let left = runtime.block_on(leave_begun(&world));
+    let report = || {
+        let server = world.serve();
+        until("the verification ends", || runtime.block_on(report_of(&server, &left.job)))
+    };
+    let first = report();
+    assert_eq!((&first["drifted"], &first["repaired"]), (&json!(1), &json!(1)), "{first}");
+    assert_eq!(report(), first, "it is kept");
+}
+
+/// The report of a verification, if it has ended.
+async fn report_of(server: &Served, job: &str) -> Option<Value> {
+    let url = format!("{}/v1/jobs/{job}", server.base);
+    let asked = reqwest::Client::new().get(url).bearer_auth(KEY).send().await.unwrap();
+    let job: Value = asked.json().await.unwrap();
+    job.get("report").cloned()
 }
 
 #[test]

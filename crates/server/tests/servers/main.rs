@@ -14,4 +14,5 @@ mod live;
 mod once;
 mod refusals;
 mod truth;
+mod verify;
 mod writers;

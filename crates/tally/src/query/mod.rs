@@ -12,7 +12,7 @@ use tally_core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX, PAGE_ITEMS_MAX};
 use tally_core::query::{
     ApiKeyItem, ApiKeysAnswer, CountAnswer, EdgeAnswer, FeedAnswer, FeedItem, ListAnswer, ListItem,
 };
-use tally_core::rows::{CountKey, Edge, EdgeKey, Key, ListKey, Object, Row, Side, TotalKey};
+use tally_core::rows::{CountKey, Edge, EdgeKey, Key, ListKey, Object, Row, Side, TotalKey, Work};
 use tally_core::rules::object;
 use tally_core::view::Wants;
 use tally_core::{
@@ -64,7 +64,9 @@ pub(crate) async fn answer<E: Engine>(
         }
         Query::Object(id) => reader.object(id).await,
         Query::Job(id) => match reader.row(Key::Job(id)).await? {
-            Some(Row::Job(job)) => Ok(Answer::Job(JobReply::new(id, &job))),
+            Some(Row::Job(job)) if !matches!(job.work, Work::Verifying { .. }) => {
+                Ok(Answer::Job(JobReply::new(id, &job)))
+            }
             _ => Err(Refusal::NotFound(format!("there is no job `{}`", id.text())).into()),
         },
         Query::ApiKeys => reader.api_keys().await,

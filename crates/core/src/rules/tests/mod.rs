@@ -17,6 +17,7 @@ mod once;
 mod relation;
 mod script;
 mod subject;
+mod verify;
 mod world;
 
 use world::World;

@@ -113,7 +113,9 @@ pub(super) fn read(world: &World, words: &[&str]) -> Command {
         ["sweep", job, edges @ ..] => {
             Command::Sweep { job: job_id(world, job), edges: edges.iter().map(|text| edge(text)).collect() }
         }
-        ["repair", relation, id, by] => Command::Repair { total: count_key(relation, id), by: by.parse().unwrap() },
+        ["repair", relation, id, by] => {
+            Command::Repair { found_in: None, total: count_key(relation, id), by: by.parse().unwrap() }
+        }
         ["expire", keys @ ..] => {
             let replay = |key: &&str| ReplayKey { caller: "app".into(), key: (*key).into() };
             Command::Expire { replays: keys.iter().map(replay).collect() }

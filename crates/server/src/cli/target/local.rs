@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use tally::core::command::{Auth, Call, Command};
+use tally::core::command::{Auth, Call, Command, JobReply};
+use tally::core::rows::JobId;
 use tally::core::{Answer, Query};
 use tally::postgres::Postgres;
 use tally::redis::Redis;
 use tally::{Opening, Tally, VerifyReport, redacted};
 
-use super::{Ask, BackupMade, KeyMade};
+use super::{Ask, BackupMade, KeyMade, follow};
 use crate::auth::keys::NewKey;
 use crate::cli::failure::Failure;
 use crate::cli::folder;
@@ -79,13 +80,23 @@ impl Local {
         }
     }
 
-    /// Recounts everything.
+    /// Recounts everything. What mends is a job, which a server on the same store may carry; what only reads is done
+    /// here, and writes nothing.
     pub(in crate::cli) async fn verify(
         &self,
         repair: bool,
         progress: impl FnMut(u64) + Send + 'static,
     ) -> Result<VerifyReport, Failure> {
-        Ok(self.tally.verify(repair, progress).await?)
+        if !repair {
+            return Ok(self.tally.recount(progress).await?);
+        }
+        let begun = self.apply(Command::Verify { repair }).await?.read()?;
+        follow::verification(begun, async |id| self.job(id).await, progress).await
+    }
+
+    async fn job(&self, id: &str) -> Result<JobReply, Failure> {
+        let id = JobId::parse(id).ok_or_else(|| Failure::new(format!("`{id}` is not a job")))?;
+        self.query(Query::Job(id)).await?.read()
     }
 
     /// Copies the store to a folder.

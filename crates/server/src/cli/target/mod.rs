@@ -2,6 +2,7 @@
 
 mod ask;
 mod counting;
+mod follow;
 mod local;
 mod remote;
 

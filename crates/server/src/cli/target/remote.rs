@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, RequestBuilder, Response, Url, header};
+use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tally::VerifyReport;
+use tally::core::command::JobReply;
 use tally::core::rows::Side;
 
-use super::{Ask, BackupMade, TargetArgs};
+use super::{Ask, BackupMade, TargetArgs, follow};
 use crate::cli::failure::Failure;
 use crate::cli::output::Json;
 use crate::tls::install_crypto;
@@ -23,15 +24,6 @@ pub(in crate::cli) struct Remote {
     client: reqwest::Client,
     base: Url,
     key: Option<String>,
-}
-
-/// A line of a verification that tells its progress.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Line {
-    Rows(u64),
-    Report(VerifyReport),
-    Problem(Problem),
 }
 
 #[derive(Deserialize)]
@@ -86,26 +78,17 @@ impl Remote {
     pub(in crate::cli) async fn verify(
         &self,
         repair: bool,
-        mut progress: impl FnMut(u64),
+        progress: impl FnMut(u64),
     ) -> Result<VerifyReport, Failure> {
-        let request = self.request(Method::POST, &["v1", "verify"])?;
-        let request = request.header(header::ACCEPT, "application/x-ndjson").json(&json!({"repair": repair}));
-        let mut response = self.answered(request).await?;
-        let mut unread = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
-            unread.extend_from_slice(&chunk);
-            while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = unread.drain(..=end).collect();
-                match serde_json::from_slice(&line) {
-                    Ok(Line::Rows(rows)) => progress(rows),
-                    Ok(Line::Report(report)) => return Ok(report),
-                    Ok(Line::Problem(problem)) => return Err(Failure::problem(&problem.code, &problem.detail)),
-                    // A newer server may tell more than this release understands.
-                    Err(_) => {}
-                }
-            }
-        }
-        Err(Failure::new(format!("{} stopped before the verification was done; try again", self.base)))
+        let request = self.request(Method::POST, &["v1", "verify"])?.json(&json!({"repair": repair}));
+        let response = self.answered(request.timeout(ANSWER_TIMEOUT)).await?;
+        let begun = Json::new(self.text(response).await?).read()?;
+        follow::verification(begun, async |id| self.job(id).await, progress).await
+    }
+
+    async fn job(&self, id: &str) -> Result<JobReply, Failure> {
+        let request = self.request(Method::GET, &["v1", "jobs", id])?.timeout(ANSWER_TIMEOUT);
+        Json::new(self.text(self.answered(request).await?).await?).read()
     }
 
     /// Has the server write a copy below its backup folder.

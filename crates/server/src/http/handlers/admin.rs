@@ -1,17 +1,13 @@
 //! What an operator does: verify, back up, manage keys.
 
-use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use tally::AnyEngine;
 use tally::core::Query;
-use tally::core::command::{Call as Asked, Command};
+use tally::core::command::{Call as Asked, Command, JobReply};
 use tally::core::query::ApiKeysAnswer;
 use tally::core::rows::Role;
-use tally::{AnyEngine, VerifyReport};
-use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
 use super::{Outcome, ask};
@@ -45,47 +41,18 @@ pub struct VerifyBody {
 
 /// Recount everything
 ///
-/// Answers with a report. With `Accept: application/x-ndjson` it tells its progress meanwhile, a line
-/// `{"rows": n}` at a time, and ends with a line `{"report": …}`.
+/// Begins a job and answers with it; while one runs, that one is the answer, and if this call wants repair it will
+/// repair as well. `GET /v1/jobs/{job}` tells how many rows it has read, and in the end its `report`.
 #[utoipa::path(
     post, path = "/v1/verify", tag = "Running",
     request_body(content = Option<VerifyBody>),
-    responses((status = 200, description = "What was found", body = VerifyReport), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
-pub async fn verify(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    Json(body): Json<VerifyBody>,
-) -> Outcome {
+pub async fn verify(State(app): State<App>, caller: Caller, Json(body): Json<VerifyBody>) -> Outcome {
     caller.may(Call::Verify, None, None)?;
-    let wants_lines = headers.get(header::ACCEPT).is_some_and(|accept| accept.as_bytes() == b"application/x-ndjson");
-    if !wants_lines {
-        let report = app.tally.verify(body.repair, |_| {}).await?;
-        return Ok(reply::json(StatusCode::OK, &report));
-    }
-    Ok(verify_in_lines(app, body.repair))
-}
-
-fn verify_in_lines(app: App, repair: bool) -> Response {
-    // A client that does not read misses some progress, and does not hold the work up.
-    let (lines, receiver) = mpsc::channel::<serde_json::Value>(16);
-    tokio::spawn(async move {
-        let progress = lines.clone();
-        let told = move |rows| drop(progress.try_send(serde_json::json!({"rows": rows})));
-        let last = match app.tally.verify(repair, told).await {
-            Ok(report) => serde_json::json!({"report": report}),
-            Err(error) => serde_json::json!({"problem": Problem::from(error)}),
-        };
-        // The client may have gone; the work is done all the same.
-        let _ = lines.send(last).await;
-    });
-    let lines = stream::unfold(receiver, async |mut receiver| {
-        let line = receiver.recv().await?;
-        Some((Ok::<_, std::convert::Infallible>(Bytes::from(format!("{line}\n"))), receiver))
-    });
-    let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-    ([kind], Body::from_stream(lines)).into_response()
+    let command = Command::Verify { repair: body.repair };
+    let decided = app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?;
+    reply::decided(StatusCode::ACCEPTED, decided)
 }
 
 /// What to call a backup.

@@ -86,6 +86,7 @@ pub(crate) fn catalog() -> Arc<Catalog> {
     declare("note", |relation| relation.mutable_meta = true);
     declare("mark", |relation| relation.requires_object = true);
     declare("pin", |relation| relation.limit_per_subject = Some(1));
+    declare("pair", |relation| relation.limit_per_subject = Some(2));
     declare("shelf", |relation| relation.limit_per_subject = Some(3));
     declare("reaction", |relation| relation.one_of = ["like", "love", "wow"].map(name).to_vec());
     let door = LimitDef::parse("door", "100/10min", None).expect("a sample is a valid rate");

@@ -40,7 +40,7 @@ pub fn decide(call: &Call, stamp: Stamp, id: u64, catalog: &Catalog, view: &mut 
     match outcome {
         Ok((reply, replayed)) => {
             let cost = view.cost_since(start);
-            view.end_command(start);
+            view.end_command(start, reply.is_ok());
             Ok(Decided { reply, cost, replayed })
         }
         Err(stop) => {

@@ -79,6 +79,10 @@ impl<E: Engine> Engine for Faulty<E> {
         self.inner.ping().await
     }
 
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
     fn reading(&self) -> Reading {
         self.inner.reading()
     }

@@ -25,7 +25,7 @@ pub use runner::{Failure, Runner, RunnerOptions, Settled};
 pub struct Mark(pub u64);
 
 /// What [`Engine::load`] found, in the order of the wants.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Loaded {
     /// Rows.
     pub rows: Vec<Option<Row>>,
@@ -38,9 +38,19 @@ pub struct Loaded {
     pub also: Vec<(TotalKey, i64)>,
     /// The moment at which all of this was true.
     pub mark: Mark,
-    /// What the store's own clock said then, for a store that several servers share: their clocks
-    /// may differ, and its is one.
+    /// What the store's own clock said then. A store that several servers share always says it, even if nothing was
+    /// wanted: their clocks may differ, and its is one.
     pub now: Option<Stamp>,
+    /// Whether all of it was true at one moment. A store that has to ask in several places cannot say so; then answers
+    /// are checked by a commit, even those that changed nothing.
+    pub at_once: bool,
+}
+
+impl Default for Loaded {
+    fn default() -> Self {
+        let (rows, totals, ranks, also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { rows, totals, ranks, also, mark: Mark::default(), now: None, at_once: true }
+    }
 }
 
 /// What the decisions of a batch stand on.
@@ -209,11 +219,14 @@ pub trait Engine: Send + Sync + 'static {
     /// never runs backwards over a restart.
     fn prepare(&self) -> impl Future<Output = Result<Stamp, StoreError>> + Send;
 
-    /// Every row and total asked for, as of one moment.
+    /// Every row and total asked for, as of one moment, or else it says so.
     fn load(&self, wants: &Wants) -> impl Future<Output = Result<Loaded, StoreError>> + Send;
 
     /// All or nothing. A conflict if a row or total that was decided on has moved. When it
     /// returns, the changes are visible to the next load; [`Engine::settle`] says when they last.
+    ///
+    /// Each total that was added to is told as it is right after this commit and no other. An addition of 0 only asks for
+    /// that. There may be nothing to write at all, and only something to check.
     fn commit(&self, seen: Seen<'_>, changes: &Changes) -> impl Future<Output = Result<Committed, CommitError>> + Send;
 
     /// Returns when everything that was visible at the mark is durable, or says that it is lost.

@@ -142,7 +142,7 @@ impl Engine for Memory {
             totals: wants.totals.iter().map(total).collect(),
             ranks: wants.ranks.iter().map(|standing| state.before(standing)).collect(),
             mark: state.mark,
-            now: None,
+            ..Loaded::default()
         })
     }
 
@@ -170,6 +170,9 @@ impl Engine for Memory {
             };
         }
         let totals = changes.adds.iter().map(|(key, by)| {
+            if *by == 0 {
+                return state.totals.get(key).copied().unwrap_or(0);
+            }
             let total = state.totals.entry(key.clone()).or_default();
             *total += by;
             *total

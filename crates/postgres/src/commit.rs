@@ -58,6 +58,8 @@ WHERE t.object = w.object AND t.relation = w.relation AND t.subject = w.subject"
 struct Step<'a> {
     sql: Cow<'static, str>,
     values: Vec<&'a (dyn ToSql + Sync)>,
+    /// Whether it adds to totals, which may be spread otherwise than was believed.
+    adds: bool,
 }
 
 /// How sending it ended.
@@ -66,6 +68,8 @@ enum Sent {
     Done(Vec<Vec<Row>>),
     /// Certainly not committed.
     Refused(CommitError),
+    /// Nor this, since a total is spread otherwise than was believed.
+    Spread,
     /// Neither this nor anything else can be committed on this lane: its row is gone.
     NoLane,
     /// Nobody knows.
@@ -103,11 +107,11 @@ impl Postgres {
                 let totals = self.read_totals(&plan, seen, changes, &answers);
                 Ok(Committed { mark: Mark::default(), totals: Some(totals) })
             }
-            Sent::Refused(error) => {
-                if error == CommitError::Conflict {
-                    self.spread.forget(changes.adds.iter().map(|(key, _)| key));
-                }
-                Err(error)
+            Sent::Refused(error) => Err(error),
+            Sent::Spread => {
+                drop(connection);
+                self.learn_spread(changes).await;
+                Err(CommitError::Conflict)
             }
             Sent::NoLane => {
                 self.discard(connection);
@@ -140,8 +144,8 @@ impl Postgres {
     }
 
     /// Watches how hot a total is, and spreads it behind the answer.
-    fn note(&self, key: &TotalKey, by: i64, shards: Option<i16>, sum: i64) {
-        if let Some(shards) = self.spread.used(key, by, shards, sum) {
+    fn note(&self, key: &TotalKey, by: i64, sum: i64) {
+        if let Some(shards) = self.spread.used(key, by, sum) {
             tokio::spawn(self.clone().spread_while_hot(key.clone(), shards));
         }
     }
@@ -159,23 +163,26 @@ impl Postgres {
             // The roots, which tell nothing.
             answers.next();
         }
+        if !plan.held_totals.is_empty() {
+            // The second look at them.
+            answers.next();
+        }
         if !plan.shards.is_empty() {
             let sums: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
-            let shards: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
-            debug_assert_eq!(shards.len(), sums.len());
+            // Their turn, and the addition.
+            answers.by_ref().take(2).for_each(drop);
             for (place, sum) in plan.shard_places.iter().zip(sums) {
                 let (key, by) = &changes.adds[*place];
-                self.note(key, *by, None, sum);
+                self.note(key, *by, sum);
                 totals[*place] = sum;
             }
         }
         if !plan.objects.is_empty()
             && let Some(row) = answers.next()
         {
-            let (sums, shards): (Vec<i64>, Vec<i16>) = (row.get(0), row.get(1));
-            for ((place, sum), shards) in plan.object_places.iter().zip(sums).zip(shards) {
+            for (place, sum) in plan.object_places.iter().zip(row.get::<_, Vec<i64>>(0)) {
                 let (key, by) = &changes.adds[*place];
-                self.note(key, *by, Some(shards), sum);
+                self.note(key, *by, sum);
                 totals[*place] = sum;
             }
         }
@@ -199,7 +206,8 @@ impl Postgres {
 
 async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: Stamp, space: i32) -> Sent {
     let stamp = i64::try_from(stamp.0).unwrap_or(i64::MAX);
-    let fences = plan.fences.split();
+    let (fences, turns) = (plan.fences.split(), plan.shards.turns());
+    let expected_after = plan.held_totals.expected_after();
     let cells: Vec<[Vec<Vec<Option<&str>>>; 6]> = plan
         .tables
         .iter()
@@ -216,8 +224,8 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
             ]
         })
         .collect();
-    let mut steps = vec![Step { sql: TAKE_LANE.into(), values: vec![&lane.id, &lane.seq, &stamp] }];
-    let mut step = |sql: Cow<'static, str>, values: Vec<_>| steps.push(Step { sql, values });
+    let mut steps = vec![Step { sql: TAKE_LANE.into(), values: vec![&lane.id, &lane.seq, &stamp], adds: false }];
+    let mut step = |sql: Cow<'static, str>, values: Vec<_>| steps.push(Step { adds: is_addition(&sql), sql, values });
     if !plan.fences.is_empty() {
         step(fence::TAKE.into(), fence::values(&space, &fences));
     }
@@ -245,7 +253,7 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
         step(REMOVE_EDGES.into(), plan.gone.values());
     }
     if !plan.held_totals.is_empty() {
-        let values = plan.held_totals.keys().into_iter().chain([plan.held_totals.by()]);
+        let values = plan.held_totals.keys().into_iter().chain([plan.held_totals.expected()]);
         step(HOLD_OBJECTS.into(), values.collect());
     }
     if !plan.subjects.is_empty() {
@@ -257,13 +265,22 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
     if !plan.shards.is_empty() {
         let values = plan.shards.keys().into_iter().chain([plan.shards.shards(), plan.shards.by()]);
         step(ADD_TO_SHARDS.into(), values.collect());
+        step(fence::TAKE.into(), fence::values(&space, &turns));
         step(format!("SELECT {}", ObjectTotals::sums(1)).into(), plan.shards.keys().to_vec());
+    }
+    if !plan.held_totals.is_empty() {
+        let values = plan.held_totals.keys().into_iter().chain([&expected_after as &(dyn ToSql + Sync)]);
+        step(HOLD_OBJECTS.into(), values.collect());
     }
     if !plan.nodes.is_empty() {
         step(tree::put_roots().into(), plan.nodes.boards());
         step(tree::add_to_nodes().into(), plan.nodes.values());
     }
     run(connection, &steps).await
+}
+
+fn is_addition(sql: &str) -> bool {
+    [ADD_TO_OBJECTS, ADD_TO_SHARDS].contains(&sql)
 }
 
 /// Sends a transaction, all of it at once.
@@ -284,13 +301,17 @@ async fn run(connection: &mut Connection, steps: &[Step<'_>]) -> Sent {
     questions.push(Box::pin(simple("COMMIT")));
     let mut answers = in_order(questions).await;
     let committed = answers.pop();
-    let failed = answers.iter().find_map(|answer| answer.as_ref().err());
+    let failed_at = answers.iter().position(Result::is_err);
+    let failed = failed_at.and_then(|place| answers[place].as_ref().err());
+    // The first answer is that of BEGIN.
+    let is_addition = failed_at.and_then(|place| steps.get(place.checked_sub(1)?)).is_some_and(|step| step.adds);
     match (failed, committed) {
         (None, Some(Ok(_))) => {
             let answers = answers.into_iter().skip(1).map(Result::unwrap_or_default);
             Sent::Done(answers.collect())
         }
         (Some(error), Some(Ok(_))) if answers[1].is_err() && refused(error) == CommitError::Conflict => Sent::NoLane,
+        (Some(error), Some(Ok(_))) if is_addition && refused(error) == CommitError::Conflict => Sent::Spread,
         // The database has answered COMMIT, and a transaction that failed is taken back by it.
         (Some(error), Some(Ok(_))) => Sent::Refused(refused(error)),
         (None, Some(Err(error))) if !is_lost(&error) => Sent::Refused(refused(&error)),

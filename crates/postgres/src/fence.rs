@@ -18,6 +18,8 @@ use crate::tables::table_of;
 const FENCES: u64 = 256;
 /// Behind those of keys come those of boards.
 const BOARDS: u64 = 256;
+/// And behind those the turns of totals that are spread, see [`turn`].
+const TURNS: u64 = 1 << 20;
 
 /// Takes the locks, in the order of the arrays.
 pub(crate) const TAKE: &str = "
@@ -88,4 +90,9 @@ fn fence(key: &Key) -> i32 {
 
 fn fence_of_board(board: &str) -> i32 {
     (FENCES + fingerprint(&[board.as_bytes()]) % BOARDS) as i32
+}
+
+/// The lock of a total that is spread. Taken behind all rows, in order, and held by who needs nothing but to commit.
+pub(crate) fn turn(name: &[&[u8]]) -> i32 {
+    (FENCES + BOARDS + fingerprint(name) % TURNS) as i32
 }

@@ -30,7 +30,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) held: Edges<'a>,
     pub(crate) changed: Edges<'a>,
     pub(crate) gone: Keys<'a>,
-    /// Totals as they must still be, other than those of subjects.
+    /// Totals as they must still be, other than those of subjects; with all others that are added to, so that they are
+    /// locked in one order.
     pub(crate) held_totals: ObjectTotals<'a>,
     pub(crate) objects: ObjectTotals<'a>,
     pub(crate) object_places: Vec<usize>,
@@ -163,9 +164,13 @@ impl<'a> Plan<'a> {
             work.entry(key).or_insert((0, None, None)).1 = Some(value);
         }
         let explained = explained(changes);
+        let is_held = |(key, (_, expected, _)): (&&TotalKey, &(i64, Option<i64>, Option<usize>))| {
+            expected.is_some() && !matches!(key, TotalKey::Subject { .. })
+        };
+        let holds = work.iter().any(is_held);
         for (key, (by, expected, place)) in work {
-            if let Some(expected) = expected.filter(|_| !matches!(key, TotalKey::Subject { .. })) {
-                self.held_totals.push(key, expected);
+            if holds && !matches!(key, TotalKey::Subject { .. }) {
+                self.held_totals.push_held(key, expected, by);
             }
             match (key, place) {
                 (TotalKey::Subject { subject, relation }, place) => {
@@ -176,8 +181,9 @@ impl<'a> Plan<'a> {
                     self.subjects.push(subject, relation, by, expected);
                     self.subject_places.push(place);
                 }
-                (_, Some(place)) => match spread.shard(key).filter(|_| by.unsigned_abs() <= SHARD_BY_MAX) {
+                (_, Some(place)) => match spread.shard(key) {
                     Some(shard) => {
+                        let shard = if by.unsigned_abs() <= SHARD_BY_MAX { shard } else { 0 };
                         self.shards.push_to_shard(key, shard, by);
                         self.shard_places.push(place);
                     }

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tally_core::rows::TotalKey;
+use tally_core::rows::{Changes, TotalKey};
 use tally_engine::StoreError;
 use tokio_postgres::types::ToSql;
 
 use crate::Postgres;
 use crate::error::unavailable;
-use crate::totals::ObjectTotals;
+use crate::totals::{ObjectTotals, SPREAD};
 
 /// Below this many in a batch, a total is not worth watching.
 const BY_MIN: u64 = 4;
@@ -59,28 +59,27 @@ impl Spread {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The shard to add to, other than the first.
+    /// The shard to add to, of a total that is spread.
     pub(crate) fn shard(&self, key: &TotalKey) -> Option<i16> {
         let mut watched = self.watched();
         let found = watched.get_mut(key).filter(|found| found.shards > 1)?;
         found.turn = found.turn.wrapping_mul(25_173).wrapping_add(13_849);
-        Some((found.turn >> 1) as i16 % found.shards).filter(|shard| *shard > 0)
+        Some((found.turn >> 1) as i16 % found.shards)
     }
 
     /// Takes note of a commit that added `by` and left `sum`. Says over how many shards the total
     /// should be spread, when that is not over as many as it is.
-    pub(crate) fn used(&self, key: &TotalKey, by: i64, shards: Option<i16>, sum: i64) -> Option<i16> {
+    pub(crate) fn used(&self, key: &TotalKey, by: i64, sum: i64) -> Option<i16> {
         let mut watched = self.watched();
         let Some(found) = watched.get_mut(key) else {
-            if by.unsigned_abs() >= BY_MIN || shards.is_some_and(|shards| shards > 1) {
+            if by.unsigned_abs() >= BY_MIN {
                 if watched.len() >= WATCHED_MAX {
                     watched.clear();
                 }
-                watched.insert(key.clone(), Watched::new(shards.unwrap_or(1), sum));
+                watched.insert(key.clone(), Watched::new(1, sum));
             }
             return None;
         };
-        found.shards = shards.unwrap_or(found.shards);
         found.commits += 1;
         found.moved += u32::from(sum - by != found.last);
         found.last = sum;
@@ -88,12 +87,15 @@ impl Spread {
         found.conclude(found.last_used, self.window)
     }
 
-    /// What this server believed of these totals may be wrong.
-    pub(crate) fn forget<'a>(&self, keys: impl Iterator<Item = &'a TotalKey>) {
+    /// What this server believed of these totals was wrong: they are spread over so many rows.
+    fn learn(&self, totals: impl Iterator<Item = (TotalKey, i16)>) {
         let mut watched = self.watched();
-        for key in keys {
-            if watched.get(key).is_some_and(|found| found.shards > 1) {
-                watched.remove(key);
+        for (key, shards) in totals {
+            match watched.get_mut(&key) {
+                Some(found) if shards == 1 && found.shards > 1 => _ = watched.remove(&key),
+                Some(found) => found.shards = shards,
+                None if shards > 1 => _ = watched.insert(key, Watched::new(shards, 0)),
+                None => {}
             }
         }
     }
@@ -174,6 +176,24 @@ impl Postgres {
         Ok(())
     }
 
+    /// A commit met totals that are not spread as this server believes: looks how they are.
+    pub(crate) async fn learn_spread(&self, changes: &Changes) {
+        let mut totals = ObjectTotals::default();
+        let keys: Vec<&TotalKey> =
+            changes.adds.iter().map(|(key, _)| key).filter(|key| !matches!(key, TotalKey::Subject { .. })).collect();
+        keys.iter().for_each(|key| totals.push(key, 0));
+        // What is not known now is met as a conflict once more.
+        let Ok(rows) = self.ask(SPREAD, &totals.keys()).await else { return };
+        let mut shards = vec![1; keys.len()];
+        for row in rows {
+            let place = usize::try_from(row.get::<_, i64>(0) - 1).ok();
+            if let Some(found) = place.and_then(|place| shards.get_mut(place)) {
+                *found = row.get(1);
+            }
+        }
+        self.spread.learn(keys.into_iter().cloned().zip(shards));
+    }
+
     /// Spreads a total, and folds it up when nobody adds to it any more: then there is no commit
     /// that could notice.
     pub(crate) async fn spread_while_hot(self, key: TotalKey, shards: i16) {
@@ -251,9 +271,9 @@ mod tests {
     #[test]
     fn only_what_is_hot_is_watched() {
         let spread = Spread::new(WINDOW);
-        assert_eq!(spread.used(&key(), 1, Some(1), 1), None);
+        assert_eq!(spread.used(&key(), 1, 1), None);
         assert_eq!(spread.watched().len(), 0);
-        assert_eq!(spread.used(&key(), 4, Some(1), 5), None);
+        assert_eq!(spread.used(&key(), 4, 5), None);
         assert_eq!(spread.watched().len(), 1);
         assert_eq!(spread.shard(&key()), None);
     }
@@ -263,7 +283,7 @@ mod tests {
         let spread = Spread::new(Duration::ZERO);
         assert_eq!(spread.is_idle(&key()), None);
         spread.watched().insert(key(), Watched::new(10, 0));
-        assert_eq!(spread.used(&key(), 1, Some(10), 1), None);
+        assert_eq!(spread.used(&key(), 1, 1), None);
         assert_eq!(spread.is_idle(&key()), Some(true));
         let spread = Spread::new(WINDOW);
         spread.watched().insert(key(), Watched::new(10, 0));
@@ -275,8 +295,8 @@ mod tests {
         let spread = Spread::new(WINDOW);
         spread.watched().insert(key(), Watched::new(10, 0));
         let used: std::collections::BTreeSet<Option<i16>> = (0..1_000).map(|_| spread.shard(&key())).collect();
-        assert_eq!(used.len(), 10, "{used:?}");
-        spread.forget([key()].iter());
+        assert_eq!(used, (0..10).map(Some).collect());
+        spread.learn([(key(), 1)].into_iter());
         assert_eq!(spread.shard(&key()), None);
     }
 }

@@ -1,11 +1,14 @@
 //! Totals as columns, and the SQL that reads and adds to them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use tally_core::rows::TotalKey;
 use tally_core::{Name, SubjectId};
 use tokio_postgres::types::ToSql;
+
+use crate::fence;
 
 /// The kinds of totals that count no edges. No relation has such a kind.
 pub(crate) const COUNTER: &str = "#";
@@ -19,9 +22,42 @@ pub(crate) struct ObjectTotals<'a> {
     kinds: Vec<&'a str>,
     shards: Vec<i16>,
     by: Vec<i64>,
+    expected: Vec<Option<i64>>,
 }
 
 impl<'a> ObjectTotals<'a> {
+    /// One to lock, and to check where something is expected of it; `by` is what will have been added to it.
+    pub(crate) fn push_held(&mut self, total: &'a TotalKey, expected: Option<i64>, by: i64) {
+        self.push(total, 0);
+        self.expected.push(expected);
+        if let Some(last) = self.by.last_mut() {
+            *last = by;
+        }
+    }
+
+    /// What is expected of each before anything is added.
+    pub(crate) fn expected(&self) -> &(dyn ToSql + Sync) {
+        &self.expected
+    }
+
+    /// What is expected of each afterwards.
+    pub(crate) fn expected_after(&self) -> Vec<Option<i64>> {
+        let sums = self.expected.iter().zip(&self.by);
+        sums.map(|(expected, by)| expected.map(|expected| expected.wrapping_add(*by))).collect()
+    }
+
+    /// A lock of its own for each: who tells a total that is spread over several rows holds it from before it is summed
+    /// up until the commit, so that two never tell the same.
+    pub(crate) fn turns(&self) -> (Vec<i32>, Vec<bool>) {
+        let names = self.objects.iter().zip(&self.relations).zip(&self.kinds);
+        let turn = |((object, relation), kind): ((&Cow<'a, str>, &&str), &&str)| {
+            fence::turn(&[object.as_bytes(), relation.as_bytes(), kind.as_bytes()])
+        };
+        let turns: BTreeSet<i32> = names.map(turn).collect();
+        let alone = vec![true; turns.len()];
+        (turns.into_iter().collect(), alone)
+    }
+
     pub(crate) fn push(&mut self, total: &'a TotalKey, by: i64) {
         self.push_to_shard(total, 0, by);
     }
@@ -90,10 +126,11 @@ pub(crate) static COUNTERS_BEHIND: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Checks totals that were decided on, and keeps them so until the commit. One that is not there is 0.
+/// Locks totals in one order until the commit, and checks those that were decided on (the others have no expectation).
+/// One that is not there is 0. It cannot be locked either, so they are checked once more when they were added to.
 pub(crate) const HOLD_OBJECTS: &str = "
 SELECT expect((
-    SELECT bool_and(coalesce(held.n, 0) = w.expected)
+    SELECT coalesce(bool_and(coalesce(held.n, 0) = w.expected), true)
     FROM unnest($1::text[], $2::text[], $3::text[], $4::int8[]) AS w(object, relation, kind, expected)
     LEFT JOIN (
         SELECT l.object, l.relation, l.kind, sum(l.n)::int8 AS n
@@ -106,28 +143,31 @@ SELECT expect((
         GROUP BY l.object, l.relation, l.kind) held
     ON held.object = w.object AND held.relation = w.relation AND held.kind = w.kind))";
 
-/// Adds to shard 0, and gives the whole total and the number of shards. Who waited here while the
-/// total was spread or folded up sees its other shards as they were before: that is a conflict.
+/// Adds to totals that have one row, and gives each as it is now: its row is locked until the commit, so nobody else is
+/// told the same. One that has been spread meanwhile is a conflict, and is met as such the next time.
 pub(crate) const ADD_TO_OBJECTS: &str = "
 WITH put AS (
     INSERT INTO object_total AS t (object, relation, kind, n)
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::int8[])
     ON CONFLICT (object, relation, kind, shard) DO UPDATE SET n = t.n + excluded.n
-    RETURNING t.shards, t.n + CASE t.shards WHEN 1 THEN 0 ELSE (
-        SELECT CASE WHEN bool_or(s.shard = 0 AND s.shards = t.shards)
-                    THEN sum(s.n) FILTER (WHERE s.shard > 0)::int8 END
-        FROM object_total s
-        WHERE s.object = t.object AND s.relation = t.relation AND s.kind = t.kind) END AS n)
-SELECT array_agg(n), array_agg(shards), expect(count(n) = count(*)) FROM put";
+    RETURNING t.shards, t.n)
+SELECT array_agg(n), expect(bool_and(shards = 1)) FROM put";
 
-/// Adds to other shards, which must be there, and gives each as it is now.
+/// Which of these totals are spread, over how many rows.
+pub(crate) const SPREAD: &str = "
+SELECT w.i, t.shards
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(object, relation, kind, i)
+JOIN object_total t ON t.object = w.object AND t.relation = w.relation AND t.kind = w.kind
+WHERE t.shard = 0 AND t.shards > 1";
+
+/// Adds to shards of totals that are spread, which must be there.
 pub(crate) const ADD_TO_SHARDS: &str = "
 WITH put AS (
     UPDATE object_total t SET n = t.n + w.by
     FROM unnest($1::text[], $2::text[], $3::text[], $4::int2[], $5::int8[]) AS w(object, relation, kind, shard, by)
     WHERE t.object = w.object AND t.relation = w.relation AND t.kind = w.kind AND t.shard = w.shard
-    RETURNING t.n)
-SELECT array_agg(n), expect(count(*) = cardinality($1)) FROM put";
+    RETURNING 1)
+SELECT expect(count(*) = cardinality($1)) FROM put";
 
 /// Totals of subjects, as arrays.
 #[derive(Default)]

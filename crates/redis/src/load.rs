@@ -70,7 +70,8 @@ impl Redis {
         let mode = if self.keys.slots { "slots" } else { "alone" };
         let asking = questions.iter().map(|(slot, question)| self.ask(*slot, question, wants, mode));
         let answers = try_join_all(asking).await?;
-        Ok(loaded(wants, answers.into_iter().flatten()))
+        let at_once = answers.len() < 2;
+        Ok(Loaded { at_once, ..loaded(wants, answers.into_iter().flatten()) })
     }
 
     /// What is asked where nobody was ever suspended and nothing is hidden: edges of one list together.
@@ -189,6 +190,10 @@ impl Redis {
             let order = self.keys.board(&standing.board).order;
             let question = questions.entry(self.keys.part(&order)).or_default();
             ask_rank(question, To::Rank(number), standing, &order);
+        }
+        if questions.is_empty() {
+            // Who wants nothing wants to know the time.
+            questions.insert(self.keys.part(&self.keys.system("stamp")), Question::default());
         }
         questions
     }

@@ -33,6 +33,12 @@ enum Flaw {
     PutsTotals,
     /// It does not say what time it is, so that each server goes by its own clock.
     HasNoClock,
+    /// Rows and totals of a load are of different moments, and it says so.
+    SaysThatItLoadsInParts,
+    /// The same, and it keeps silent.
+    LoadsInParts,
+    /// A commit tells the totals as they are a little later.
+    TellsTotalsLate,
     /// Each server shows rows as it has seen them, until a conflict tells it better.
     KeepsACache,
 }
@@ -76,6 +82,12 @@ impl Broken {
     }
 }
 
+async fn others_come_in_between() {
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+}
+
 impl Engine for Broken {
     async fn prepare(&self) -> Result<Stamp, StoreError> {
         self.shared.memory.prepare().await
@@ -83,6 +95,12 @@ impl Engine for Broken {
 
     async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
         let mut loaded = self.shared.memory.load(wants).await?;
+        if matches!(self.flaw, Flaw::LoadsInParts | Flaw::SaysThatItLoadsInParts) {
+            others_come_in_between().await;
+            loaded.totals = self.shared.memory.load(&Wants::totals(wants.totals.clone())).await?.totals;
+            loaded.also.clear();
+            loaded.at_once = self.flaw == Flaw::LoadsInParts;
+        }
         if self.flaw != Flaw::HasNoClock {
             loaded.now = Some(Stamp::at(Timestamp(self.shared.looks.fetch_add(1, Ordering::SeqCst))));
         }
@@ -99,6 +117,10 @@ impl Engine for Broken {
         self.shared.memory.reading()
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
         let checked = self.checked(seen.view, changes);
         let committed = self.shared.memory.commit(Seen { mark: seen.mark, view: &checked }, changes).await;
@@ -108,6 +130,14 @@ impl Engine for Broken {
             }
         }
         self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        if self.flaw == Flaw::TellsTotalsLate
+            && let Ok(committed) = &committed
+        {
+            others_come_in_between().await;
+            let keys = changes.adds.iter().map(|(key, _)| key.clone()).collect();
+            let totals = self.shared.memory.load(&Wants::totals(keys)).await?.totals;
+            return Ok(Committed { totals: Some(totals), ..committed.clone() });
+        }
         committed
     }
 
@@ -166,12 +196,37 @@ const DELETED: &str = "an_object_deleted_on_one_server_takes_no_more_likes_on_an
 const SUSPENDED: &str = "a_subject_suspended_on_one_server_is_suspended_on_all";
 const HISTORIES: &str = "histories_of_three_servers_are_linearizable";
 const JOBS: &str = "jobs_carried_by_two_servers_at_once_do_no_harm";
+const ALONE: &str = "a_subject_that_is_alone_is_counted_once_or_not_at_all";
+const NOBODY_COULD: &str = "a_limit_that_nobody_could_exceed_is_not_exceeded";
+const TWICE: &str = "a_counter_tells_no_value_twice";
+const CLOCKS: &str = "no_servers_clock_gets_into_the_store";
 const ORDER: &str = "a_later_like_is_listed_first_whatever_the_clocks_say";
 
 #[test]
 fn a_store_that_is_right_passes_with_three_engines_on_it() {
     for (case, _) in super::cases::<Flaw>() {
         assert!(passes(Flaw::None, case), "{case}");
+    }
+}
+
+#[test]
+fn a_store_that_loads_in_parts_and_says_so_passes() {
+    for (case, _) in super::cases::<Flaw>() {
+        assert!(passes(Flaw::SaysThatItLoadsInParts, case), "{case}");
+    }
+}
+
+#[test]
+fn a_store_that_loads_in_parts_is_found() {
+    for case in [ALONE, NOBODY_COULD] {
+        is_found(Flaw::LoadsInParts, case);
+    }
+}
+
+#[test]
+fn a_store_that_tells_totals_late_is_found() {
+    for case in [ALONE, TWICE] {
+        is_found(Flaw::TellsTotalsLate, case);
     }
 }
 
@@ -215,7 +270,7 @@ fn a_server_that_keeps_a_cache_is_found() {
 
 #[test]
 fn a_store_without_a_clock_is_found() {
-    for case in [ORDER, JOBS] {
+    for case in [ORDER, JOBS, CLOCKS] {
         is_found(Flaw::HasNoClock, case);
     }
 }

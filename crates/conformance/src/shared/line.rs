@@ -85,6 +85,10 @@ impl<E: Engine> Engine for Line<E> {
         self.engine.reading()
     }
 
+    fn is_shared(&self) -> bool {
+        self.engine.is_shared()
+    }
+
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
         self.give_way().await;
         self.step(self.engine.commit(seen, changes)).await

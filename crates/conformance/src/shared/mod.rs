@@ -3,6 +3,7 @@
 mod amounts;
 #[cfg(test)]
 mod broken;
+mod clocks;
 mod counting;
 mod ended;
 mod history;
@@ -14,6 +15,7 @@ mod recorder;
 mod servers;
 mod stopped;
 mod sweepers;
+mod truth;
 
 use crate::{Case, EngineFactory, cases};
 
@@ -43,6 +45,16 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             jobs_carried_by_two_servers_at_once_do_no_harm;
         order:
             a_later_like_is_listed_first_whatever_the_clocks_say;
+        clocks:
+            no_servers_clock_gets_into_the_store,
+            a_key_counts_once_whatever_the_clocks_say;
+        truth:
+            a_subject_that_is_alone_is_counted_once_or_not_at_all,
+            a_count_never_leaves_out_who_is_there,
+            a_counter_tells_no_value_twice,
+            a_limit_that_nobody_could_exceed_is_not_exceeded,
+            what_moves_together_is_told_together,
+            attendance_in_batches_is_never_at_odds_with_itself;
         stopped:
             a_server_that_stops_halfway_leaves_no_harm;
     ]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tally_core::command::{Call, Once, Reply};
-use tally_core::{Command, Refusal};
+use tally_core::Command;
 use tally_engine::Engine;
 use tokio::task::JoinSet;
 
@@ -14,18 +14,6 @@ use crate::sample::{call, name, object, relate, replay_key, subject};
 use crate::stand::Stand;
 use crate::sweeper::Sweep;
 use crate::universe::Universe;
-
-/// An answer without its count. The first answer counts what others added while it was committed; the
-/// remembered one was written down before that.
-fn without_count(reply: Result<Reply, Refusal>) -> Result<Reply, Refusal> {
-    reply.map(|reply| match reply {
-        Reply::Edge(mut edge) => {
-            edge.count = 0;
-            Reply::Edge(edge)
-        }
-        other => other,
-    })
-}
 
 /// Sends it to every server several times at once. Gives the answer that all of them got.
 async fn everywhere<F: EngineFactory>(servers: &Servers<F>, key: &str, command: &Command) -> Reply {
@@ -38,7 +26,7 @@ async fn everywhere<F: EngineFactory>(servers: &Servers<F>, key: &str, command: 
     }
     let decided = tasks.join_all().await;
     assert_eq!(decided.iter().filter(|decided| !decided.replayed).count(), 1, "one is the first: {decided:?}");
-    let mut answers: Vec<_> = decided.into_iter().map(|decided| without_count(decided.reply)).collect();
+    let mut answers: Vec<_> = decided.into_iter().map(|decided| decided.reply).collect();
     let first = answers.remove(0);
     answers.iter().for_each(|other| assert_eq!(*other, first, "{key} has one answer"));
     first.expect("nothing here is to be refused")

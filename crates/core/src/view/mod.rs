@@ -6,16 +6,19 @@
 //!
 //! A store that is far away is asked for as little as possible: see [`Reading::Lean`].
 
+mod looks;
 mod outcome;
 mod ranks;
 mod wants;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::command::Cost;
 use crate::error::Refusal;
 use crate::rows::{Edge, EdgeKey, Key, Row, TotalKey};
 
+use looks::{Look, Trace};
+pub use looks::{Judged, Moment};
 use ranks::Ranks;
 pub use wants::Wants;
 
@@ -54,8 +57,8 @@ pub enum Reading {
     /// For a store that is far away and shared, and that gives every total back when it is added to.
     ///
     /// A total that is only added to is not loaded: it is counted from zero, and whoever shows it
-    /// is corrected by what the commit gave back. And a command that wrote nothing is true as of
-    /// the load, so what it looked at may have moved by the time of the commit.
+    /// is corrected by what the commit gave back. And a call that wrote nothing is true as of
+    /// the load, so what it looked at may have moved by the time of the commit: see [`Moment`].
     Lean,
     /// The same for a store that gives the count along with an edge that is there, so that even in a small batch
     /// nobody has to ask for it.
@@ -68,6 +71,8 @@ struct Slot<T> {
     state: State,
     /// Whether a decision stands on it.
     guarded: bool,
+    /// Which load brought it.
+    load: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,8 +81,8 @@ enum State {
     Missing,
     /// As it was loaded.
     Loaded,
-    /// A total of which only the change is known; `shown` if an answer carries it.
-    Blind { shown: bool },
+    /// A total of which only the change is known.
+    Blind,
 }
 
 /// One batch's view of the store.
@@ -92,12 +97,16 @@ pub struct View {
     exact: bool,
     /// Whether counters are loaded before they are added to.
     careful: bool,
-    /// The rows that the command at hand looked at.
-    looked_at: Vec<Key>,
+    /// What the call at hand looked at.
+    looks: Vec<Look>,
+    /// What the calls of this round did.
+    traces: Vec<Trace>,
+    /// Totals that the commit is to tell without adding to them.
+    tells: BTreeSet<TotalKey>,
+    /// Each load so far, and whether all of it was of one moment.
+    loads: Vec<bool>,
     /// Whether the batch is so small that another load would cost more than totals that nobody needs.
     small: bool,
-    /// How often rows were asked for.
-    row_loads: u32,
     /// What to put back if the command at hand is refused, newest last.
     undo: Vec<Undo>,
     cost: Cost,
@@ -131,12 +140,24 @@ impl View {
     /// Fills in a loaded row.
     pub fn fill_row(&mut self, key: Key, row: Option<Row>) {
         let guarded = self.reading == Reading::Whole;
-        self.rows.insert(key, Slot { loaded: row.clone(), now: row, state: State::Loaded, guarded });
+        let slot = Slot { loaded: row.clone(), now: row, state: State::Loaded, guarded, load: self.load() };
+        self.rows.insert(key, slot);
     }
 
     /// Fills in a loaded total.
     pub fn fill_total(&mut self, key: TotalKey, value: i64) {
-        self.totals.insert(key, Slot { loaded: value, now: value, state: State::Loaded, guarded: false });
+        let slot = Slot { loaded: value, now: value, state: State::Loaded, guarded: false, load: self.load() };
+        self.totals.insert(key, slot);
+    }
+
+    /// The load at hand.
+    fn load(&self) -> usize {
+        self.loads.len().saturating_sub(1)
+    }
+
+    /// Whether the store is far away and shared.
+    fn is_far(&self) -> bool {
+        self.reading != Reading::Whole
     }
 
     /// Fills in a total that nobody asked for, of the same moment as the rows that came with it.
@@ -148,21 +169,10 @@ impl View {
 
     /// What was missed since the last time, each row once.
     pub fn take_missing(&mut self) -> Wants {
-        if self.missing.is_empty() && self.reading != Reading::Whole {
+        if self.missing.is_empty() && self.is_far() {
             self.miss_what_is_shown_unchanged();
         }
-        self.row_loads += u32::from(!self.missing.rows.is_empty());
         std::mem::take(&mut self.missing)
-    }
-
-    /// An answer carries a total, and the batch as a whole does not add to it: nobody will tell.
-    fn miss_what_is_shown_unchanged(&mut self) {
-        for (key, slot) in &mut self.totals {
-            if slot.state == (State::Blind { shown: true }) && slot.loaded == slot.now {
-                slot.state = State::Missing;
-                self.missing.totals.push(key.clone());
-            }
-        }
     }
 
     /// Everything that was loaded, to be loaded again as of one moment.
@@ -200,7 +210,7 @@ impl View {
             TotalKey::Counter(_) => !self.exact && !self.careful && by.unsigned_abs() <= BLIND_MAX,
             _ => !self.exact && by >= 0,
         };
-        self.reading != Reading::Whole && may
+        self.is_far() && may
     }
 
     /// Names every row that the rule is about to look at; stops if one is not loaded.
@@ -236,15 +246,15 @@ impl View {
     /// Notes that a row is to be loaded, once however many ask for it. It is not there: false.
     fn miss_row(&mut self, key: &Key) -> bool {
         if !self.rows.contains_key(key) {
-            self.rows.insert(key.clone(), Slot { loaded: None, now: None, state: State::Missing, guarded: true });
+            self.rows.insert(key.clone(), Slot { loaded: None, now: None, state: State::Missing, guarded: true, load: 0 });
             self.missing.rows.push(key.clone());
         }
         false
     }
 
     fn miss_total(&mut self, key: &TotalKey) -> bool {
-        let missing = Slot { loaded: 0, now: 0, state: State::Missing, guarded: false };
-        let slot = self.totals.entry(key.clone()).or_insert(Slot { state: State::Blind { shown: false }, ..missing });
+        let missing = Slot { loaded: 0, now: 0, state: State::Missing, guarded: false, load: 0 };
+        let slot = self.totals.entry(key.clone()).or_insert(Slot { state: State::Blind, ..missing });
         if slot.state != State::Missing {
             slot.state = State::Missing;
             self.missing.totals.push(key.clone());
@@ -263,10 +273,9 @@ impl View {
     pub fn row_uncounted(&mut self, key: &Key) -> Result<Option<Row>, Stop> {
         match self.rows.get(key) {
             Some(slot) if slot.state == State::Loaded => {
-                if self.reading != Reading::Whole {
-                    self.looked_at.push(key.clone());
-                }
-                Ok(slot.now.clone())
+                let now = slot.now.clone();
+                self.look(Look::Row(key.clone()));
+                Ok(now)
             }
             _ => {
                 self.miss_row(key);
@@ -284,13 +293,17 @@ impl View {
         }
     }
 
-    /// Shows a total without deciding on it: the answer's count, at no cost.
+    /// Shows a total without deciding on it: the answer's count, at no cost. An answer that is written down cannot be
+    /// corrected afterwards, so there it is as good as decided on.
     pub fn total(&mut self, key: &TotalKey) -> Result<i64, Stop> {
-        match self.totals.get_mut(key) {
-            Some(slot) if slot.state == State::Loaded => Ok(slot.now),
-            Some(slot) if matches!(slot.state, State::Blind { .. }) && !self.exact => {
-                slot.state = State::Blind { shown: true };
-                Ok(slot.now)
+        if self.exact && self.is_far() {
+            return self.total_decided(key);
+        }
+        match self.totals.get(key) {
+            Some(slot) if slot.state != State::Missing => {
+                let now = slot.now;
+                self.look(Look::Shown(key.clone(), now));
+                Ok(now)
             }
             _ => {
                 self.miss_total(key);
@@ -304,7 +317,9 @@ impl View {
         match self.totals.get_mut(key).filter(|slot| slot.state == State::Loaded) {
             Some(slot) => {
                 slot.guarded = true;
-                Ok(slot.now)
+                let now = slot.now;
+                self.look(Look::Decided(key.clone()));
+                Ok(now)
             }
             None => {
                 self.miss_total(key);
@@ -337,13 +352,13 @@ impl View {
     /// fall below zero is a defect, and is refused loudly.
     pub fn add(&mut self, key: &TotalKey, by: i64) -> Result<i64, Stop> {
         if !self.totals.contains_key(key) && self.may_be_blind(key, by) {
-            let blind = Slot { loaded: 0, now: 0, state: State::Blind { shown: false }, guarded: false };
+            let blind = Slot { loaded: 0, now: 0, state: State::Blind, guarded: false, load: 0 };
             self.totals.insert(key.clone(), blind);
         }
         let blind = self.may_be_blind(key, by);
         let usable = |slot: &&mut Slot<i64>| match slot.state {
             State::Loaded => true,
-            State::Blind { .. } => blind,
+            State::Blind => blind,
             State::Missing => false,
         };
         let Some(slot) = self.totals.get_mut(key).filter(usable) else {
@@ -355,15 +370,16 @@ impl View {
         let after = slot.now.checked_add(by).filter(|after| *after >= 0 || by > 0 || !known || counter);
         // What the batch adds as a whole is a number as well.
         let after = after.filter(|after| after.checked_sub(slot.loaded).is_some());
-        if after.is_none() && counter {
-            return Err(Refusal::Conflict(format!(
-                "{by} more or less would overflow the counter, which is at {}",
-                slot.now
-            ))
-            .into());
-        }
         let Some(after) = after else {
-            return Err(Refusal::Broken(format!("{key:?} would become {}{by:+}", slot.now)).into());
+            // What is refused because of it stands on it.
+            let now = slot.now;
+            self.look(Look::Decided(key.clone()));
+            let refusal = if counter {
+                Refusal::Conflict(format!("{by} more or less would overflow the counter, which is at {now}"))
+            } else {
+                Refusal::Broken(format!("{key:?} would become {now}{by:+}"))
+            };
+            return Err(refusal.into());
         };
         self.undo.push(Undo::Total(key.clone(), slot.now));
         slot.now = after;
@@ -403,23 +419,14 @@ impl View {
         self.cost = to.cost;
     }
 
-    /// Ends a command: what it looked at must stand until the commit if it wrote anything, or if it
-    /// saw what others of its batch wrote.
-    pub fn end_command(&mut self, from: Savepoint) {
-        let moved = |key: &Key| self.rows.get(key).is_some_and(|slot| slot.loaded != slot.now);
-        if self.undo.len() > from.undo || self.looked_at.iter().any(moved) {
-            for key in &self.looked_at {
-                if let Some(slot) = self.rows.get_mut(key) {
-                    slot.guarded = true;
-                }
-            }
-        }
-        self.looked_at.clear();
+    /// Ends a call, `answered` or refused.
+    pub fn end_command(&mut self, from: Savepoint, answered: bool) {
+        self.end_trace(self.undo.len() > from.undo, answered);
     }
 
-    /// Ends a command that is to be decided again, or was not decided at all.
+    /// Ends a call that is to be decided again, or was not decided at all.
     pub fn forget_command(&mut self) {
-        self.looked_at.clear();
+        self.looks.clear();
     }
 
     /// What was read and written since the savepoint.

@@ -18,15 +18,14 @@ impl View {
             .iter()
             .filter(|(_, slot)| slot.loaded != slot.now)
             .map(|(key, slot)| (key.clone(), slot.now - slot.loaded))
+            .chain(self.tells.iter().map(|key| (key.clone(), 0)))
             .collect();
         Changes { rows, adds, stamp }
     }
 
     /// Every row that the decisions stand on, as it was loaded.
     pub fn seen(&self) -> impl Iterator<Item = (&Key, &Option<Row>)> {
-        // Rows of several loads are of several moments: only the commit can say that all of them stand.
-        let all = self.row_loads > 1;
-        self.rows.iter().filter(move |(_, slot)| all || slot.guarded).map(|(key, slot)| (key, &slot.loaded))
+        self.rows.iter().filter(|(_, slot)| slot.guarded).map(|(key, slot)| (key, &slot.loaded))
     }
 
     /// Every total that a decision stands on, as it was.

@@ -11,7 +11,7 @@ use tally_core::decide::decide;
 use tally_core::rows::{Changes, CountKey, TotalKey};
 use tally_core::rules::relation;
 use tally_core::time::Stamp;
-use tally_core::view::{Stop, View, Wants};
+use tally_core::view::{Judged, Moment, Stop, View, Wants};
 use tally_core::{Catalog, Refusal};
 use tokio::sync::mpsc;
 
@@ -52,6 +52,8 @@ struct Draft {
     mark: Mark,
     /// How often the store was asked.
     loads: usize,
+    /// When each answer is true.
+    judged: Judged,
 }
 
 impl<E: Engine, C: Clock> Decider<E, C> {
@@ -116,14 +118,17 @@ impl<E: Engine, C: Clock> Decider<E, C> {
     async fn attempt(&mut self, tickets: &[Ticket], again: bool) -> Result<(Draft, Committed), CommitError> {
         let mut draft = self.draft(tickets, &Wants::default(), again).await?;
         // Rows and totals of several loads are of several moments, and need not fit each other. Only
-        // what is wrong as of one moment is a defect.
+        // what is wrong as of one moment is a defect, and only what was so at one moment is an answer.
         for _ in 0..ROUNDS_MAX {
-            if draft.loads < 2 || !draft.decided.iter().any(is_broken) {
+            if !draft.judged.is_torn && (draft.loads < 2 || !draft.decided.iter().any(is_broken)) {
                 break;
             }
             draft = self.draft(tickets, &draft.view.loaded(), again).await?;
         }
-        let committed = if draft.changes.is_empty() {
+        if draft.judged.is_torn {
+            return Err(CommitError::Conflict);
+        }
+        let committed = if draft.changes.is_empty() && !draft.judged.needs_commit {
             // Nothing to write; the answers still wait for what they were decided on.
             Committed { mark: draft.mark, totals: None }
         } else {
@@ -149,6 +154,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
         let ids = self.ids.clone();
         for loads in 0..ROUNDS_MAX {
             self.ids = ids.clone();
+            view.begin_round();
             let mut decided = Vec::with_capacity(tickets.len());
             let now = store_time.unwrap_or(local_time);
             let mut last = self.stamp;
@@ -159,17 +165,27 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                 decided.extend(self.decide(&ticket.call, stamp, &mut view));
             }
             let wants = view.take_missing();
-            if wants.is_empty() {
+            let is_timed = store_time.is_some() || !self.engine.is_shared();
+            if wants.is_empty() && is_timed {
+                let judged = view.judge();
                 let changes = view.changes(last);
                 if !changes.is_empty() {
                     self.stamp = last;
                 }
-                return Ok(Draft { decided, view, changes, mark: mark.unwrap_or_default(), loads });
+                return Ok(Draft { decided, view, changes, mark: mark.unwrap_or_default(), loads, judged });
             }
             view.rollback(start);
+            // Nothing is decided on a store that several servers share but at its own time: one of their clocks may be
+            // an hour ahead. So it is asked for the time even if it is asked for nothing else.
             let loaded = self.engine.load(&wants).await?;
             mark = mark.or(Some(loaded.mark));
             store_time = store_time.or(loaded.now);
+            if wants.is_empty() {
+                let untold = || StoreError::Broken("a store that is shared does not tell the time".into());
+                store_time.ok_or_else(untold)?;
+                continue;
+            }
+            view.begin_load(loaded.at_once);
             for (key, row) in wants.rows.into_iter().zip(loaded.rows) {
                 view.fill_row(key, row);
             }
@@ -189,8 +205,8 @@ impl<E: Engine, C: Clock> Decider<E, C> {
     /// One rule. A rule that panics harms only its own command.
     fn decide(&mut self, call: &Call, stamp: Stamp, view: &mut View) -> Option<Decided> {
         let start = view.savepoint();
-        let id = self.ids.next();
-        match catch_unwind(AssertUnwindSafe(|| decide(call, stamp, id, &self.catalog, view))) {
+        let (id, calls) = (self.ids.next(), view.calls());
+        let decided = match catch_unwind(AssertUnwindSafe(|| decide(call, stamp, id, &self.catalog, view))) {
             Ok(Ok(decided)) => Some(decided),
             Ok(Err(Stop::Miss)) => None,
             Ok(Err(Stop::Refused(refusal))) => Some(refused(refusal)),
@@ -198,29 +214,39 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                 view.rollback(start);
                 Some(refused(Refusal::Broken("a rule panicked".into())))
             }
+        };
+        if decided.is_some() && view.calls() == calls {
+            view.end_without_trace();
         }
+        decided
     }
 }
 
 impl Draft {
     fn into_pending(mut self, tickets: Vec<Ticket>, committed: Committed, conflicts: u32) -> Pending {
         let now = |key: &TotalKey| self.view.final_total(key).unwrap_or_default();
-        let totals: Vec<(TotalKey, i64)> = match committed.totals {
-            Some(actual) => self.changes.adds.into_iter().map(|(key, _)| key).zip(actual).collect(),
-            None => {
-                self.changes.adds.into_iter().map(|(key, _)| (now(&key), key)).map(|(now, key)| (key, now)).collect()
-            }
+        let adds = self.changes.adds.iter().map(|(key, _)| key);
+        let totals: Vec<(&TotalKey, i64)> = match committed.totals {
+            Some(actual) => adds.zip(actual).collect(),
+            None => adds.map(|key| (key, now(key))).collect(),
         };
-        // Another server may have added meanwhile: move the counts in the answers by as much.
+        // Another server may have added meanwhile: move the counts in the answers by as much. What is answered as of the
+        // load shows what was loaded.
         let off: HashMap<&TotalKey, i64> =
-            totals.iter().map(|(key, actual)| (key, actual - now(key))).filter(|(_, off)| *off != 0).collect();
-        if !off.is_empty() {
+            totals.iter().map(|(key, actual)| (*key, actual - now(key))).filter(|(_, off)| *off != 0).collect();
+        let moments = self.judged.moments.iter().chain(std::iter::repeat(&Moment::Commit));
+        for (decided, moment) in self.decided.iter_mut().zip(moments) {
             // A remembered answer is given as it was.
-            let fresh = self.decided.iter_mut().filter(|decided| !decided.replayed);
-            for reply in fresh.filter_map(|decided| decided.reply.as_mut().ok()) {
-                correct(reply, &off);
+            let Some(reply) = decided.reply.as_mut().ok().filter(|_| !decided.replayed) else { continue };
+            match moment {
+                Moment::Commit if off.is_empty() => {}
+                Moment::Commit => correct(reply, &off),
+                Moment::Load(off) if off.is_empty() => {}
+                Moment::Load(off) => correct(reply, &off.iter().map(|(key, off)| (key, *off)).collect()),
             }
         }
+        let changed = self.changes.adds.iter().zip(totals).filter(|((_, by), _)| *by != 0);
+        let totals = changed.map(|((key, _), (_, total))| (key.clone(), total)).collect();
         let settled = Settled {
             totals,
             commands: tickets.iter().map(|ticket| ticket.weight).sum(),

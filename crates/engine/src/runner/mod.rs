@@ -6,7 +6,7 @@ mod queue;
 
 use std::sync::Arc;
 
-use tally_core::command::{Call, Command, Decided};
+use tally_core::command::{Call, Command, Decided, Reply};
 use tally_core::hash::fingerprint;
 use tally_core::rows::{Side, TotalKey};
 use tally_core::{Catalog, ObjectId, Refusal, SubjectId};
@@ -226,7 +226,18 @@ async fn answer<E: Engine>(engine: Arc<E>, mut settling: mpsc::Receiver<Pending>
 
 /// A refusal that is really a defect.
 fn is_broken(decided: &Decided) -> bool {
-    matches!(decided.reply, Err(Refusal::Broken(_)))
+    fn is_defect(refusal: &Refusal) -> bool {
+        match refusal {
+            Refusal::Broken(_) => true,
+            Refusal::BatchRefused { cause, .. } => is_defect(cause),
+            _ => false,
+        }
+    }
+    match &decided.reply {
+        Err(refusal) => is_defect(refusal),
+        Ok(Reply::Batch(replies)) => replies.iter().any(|reply| reply.as_ref().is_err_and(is_defect)),
+        Ok(_) => false,
+    }
 }
 
 #[cfg(test)]

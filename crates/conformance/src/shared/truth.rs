@@ -1,0 +1,230 @@
+//! Every answer, also a refusal and one that changed nothing, could have been true at one moment.
+//!
+//! Three servers and twelve clients meet on one key, without any fault. What is stored is checked elsewhere; here it
+//! is what they are told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tally_core::command::{Call, Command, Once, Reply, ScoreChange};
+use tally_core::{Day, KeyId, Refusal};
+use tally_engine::Runner;
+use tokio::task::JoinSet;
+
+use super::servers::{Clocks, SERVERS, Servers, answered};
+use crate::EngineFactory;
+use crate::random::Random;
+use crate::sample::{call, name, react, relate, replay_key, subject, unrelate};
+use crate::stand::Stand;
+use crate::universe::Universe;
+
+const CLIENTS: usize = 12;
+const EACH: usize = 40;
+/// So many at once that the totals of a batch are not loaded.
+const CROWD: usize = 300;
+
+type Answer = Result<Reply, Refusal>;
+
+fn key(text: &str) -> KeyId {
+    KeyId::new(text).expect("a sample is a valid key")
+}
+
+/// The runner of a client's server. Where a store is for one server, so are its clients.
+fn runner_of<F: EngineFactory>(servers: &Servers<F>, client: usize) -> Runner {
+    servers.runner(if servers.stand.servers() { client } else { 0 })
+}
+
+/// Every client sends what it draws, one after another.
+async fn clients<F: EngineFactory>(
+    servers: &Servers<F>,
+    draw: impl Fn(&mut Random) -> Call + Send + Sync + 'static,
+) -> Vec<(Call, Answer)> {
+    let (draw, mut tasks) = (Arc::new(draw), JoinSet::new());
+    for client in 0..CLIENTS {
+        let (runner, draw) = (runner_of(servers, client), draw.clone());
+        let mut random = Random(client as u64 + 1);
+        tasks.spawn(async move {
+            let mut answers = Vec::new();
+            for _ in 0..EACH {
+                let call = draw(&mut random);
+                answers.push((call.clone(), answered(&runner, call).await.reply));
+            }
+            answers
+        });
+    }
+    tasks.join_all().await.into_iter().flatten().collect()
+}
+
+/// The same from a crowd on every server, all at once.
+async fn crowd<F: EngineFactory>(
+    servers: &Servers<F>,
+    draw: impl Fn(&mut Random) -> Call,
+) -> Vec<(Call, Answer)> {
+    let mut tasks = JoinSet::new();
+    for number in 0..CROWD * SERVERS {
+        let (runner, call) = (runner_of(servers, number), draw(&mut Random(1_000 + number as u64)));
+        tasks.spawn(async move { (call.clone(), answered(&runner, call).await.reply) });
+    }
+    tasks.join_all().await
+}
+
+/// Nobody but one subject ever acts, so a count is 1 where it is in and 0 where it is not.
+fn assert_alone(answer: &Answer) {
+    match answer {
+        Ok(Reply::Edge(edge)) => assert_eq!(edge.count, i64::from(edge.active), "{answer:?}"),
+        Ok(Reply::Attend(attend)) => assert_eq!(attend.count, i64::from(attend.present), "{answer:?}"),
+        Ok(Reply::Batch(answers)) => answers.iter().for_each(assert_alone),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn attend(present: bool) -> Command {
+    Command::Attend { sheet: name("daily"), day: Some(Day(20_000)), subject: subject("alice"), present }
+}
+
+/// Something that one subject does.
+fn of_alice(random: &mut Random) -> Command {
+    match random.below(6) {
+        0 => relate("like", "post:1", "alice"),
+        1 => unrelate("like", "post:1", "alice"),
+        2 => react("reaction", "post:1", "alice", ["like", "love", "wow"][random.below(3)]),
+        3 => unrelate("reaction", "post:1", "alice"),
+        4 => attend(true),
+        _ => attend(false),
+    }
+}
+
+pub(super) async fn a_subject_that_is_alone_is_counted_once_or_not_at_all<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    let draw = |random: &mut Random| match random.below(3) {
+        0 => {
+            let commands = (0..3).map(|_| of_alice(random)).collect();
+            call(Command::Batch { atomic: random.below(2) == 0, commands })
+        }
+        _ => call(of_alice(random)),
+    };
+    for (_, answer) in clients(&servers, draw).await.into_iter().chain(crowd(&servers, draw).await) {
+        assert_alone(&answer);
+    }
+    servers.stop(&Universe::default()).await;
+}
+
+fn count(by: i64) -> Command {
+    Command::Count { counter: name("views"), key: key("home"), by }
+}
+
+fn value(answer: &Answer) -> i64 {
+    match answer {
+        Ok(Reply::Count(count)) => count.value,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Some of them with a key, whose answers are written down.
+pub(super) async fn a_counter_tells_no_value_twice<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    let draw = |random: &mut Random| match random.below(3) {
+        0 => {
+            let once = Once { key: replay_key("app", &format!("{}", random.0)), fields: Arc::default() };
+            Call { once: Some(once), ..call(count(1)) }
+        }
+        _ => call(count(1)),
+    };
+    let mut answers = clients(&servers, draw).await;
+    answers.extend(crowd(&servers, |_| call(count(1))).await);
+    let mut values: Vec<i64> = answers.iter().map(|(_, answer)| value(answer)).collect();
+    values.sort_unstable();
+    assert_eq!(values, (1..=answers.len() as i64).collect::<Vec<_>>(), "each value once");
+    // Whoever asks again is told the same.
+    for (number, (call, first)) in answers.into_iter().filter(|(call, _)| call.once.is_some()).enumerate() {
+        let again = answered(&runner_of(&servers, number), call).await;
+        assert!(again.replayed);
+        assert_eq!(again.reply, first);
+    }
+    servers.stop(&Universe::default()).await;
+}
+
+/// One edge stays, one comes and goes: never three, so never too many for a limit of two.
+pub(super) async fn a_limit_that_nobody_could_exceed_is_not_exceeded<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    servers.run(0, relate("pair", "post:0", "alice")).await;
+    let draw = |random: &mut Random| match random.below(3) {
+        0 => call(relate("pair", "post:0", "alice")),
+        1 => call(relate("pair", "post:1", "alice")),
+        _ => call(unrelate("pair", "post:1", "alice")),
+    };
+    for (_, answer) in clients(&servers, draw).await.into_iter().chain(crowd(&servers, draw).await) {
+        assert!(answer.is_ok(), "{answer:?}");
+    }
+    servers.stop(&Universe::default()).await;
+}
+
+/// A counter and a score that always move together.
+pub(super) async fn what_moves_together_is_told_together<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    let draw = |random: &mut Random| {
+        let score = Command::Score { board: name("points"), member: subject("alice"), change: ScoreChange::By(1) };
+        let commands = if random.below(2) == 0 { vec![count(1), score] } else { vec![score, count(1)] };
+        call(Command::Batch { atomic: true, commands })
+    };
+    for (_, answer) in clients(&servers, draw).await {
+        let Ok(Reply::Batch(answers)) = &answer else { panic!("{answer:?}") };
+        let told = answers.iter().map(|answer| match answer {
+            Ok(Reply::Score(score)) => score.score,
+            other => Some(value(other)),
+        });
+        let told: Vec<Option<i64>> = told.collect();
+        assert_eq!(told[0], told[1], "{answer:?}");
+    }
+    servers.stop(&Universe::default()).await;
+}
+
+/// Days of several subjects in batches, which need several loads: what does not fit together was not read at once.
+pub(super) async fn attendance_in_batches_is_never_at_odds_with_itself<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    let attend = |random: &mut Random| {
+        let who = ["1", "2", "ann", "bob"][random.below(4)];
+        let (day, present) = (Some(Day(20_000 + random.below(2) as u32)), random.below(2) == 0);
+        Command::Attend { sheet: name("daily"), day, subject: subject(who), present }
+    };
+    let draw = move |random: &mut Random| {
+        let commands = (0..1 + random.below(4)).map(|_| attend(random)).collect();
+        call(Command::Batch { atomic: random.below(2) == 0, commands })
+    };
+    for (_, answer) in clients(&servers, draw).await {
+        let Ok(Reply::Batch(answers)) = &answer else { panic!("{answer:?}") };
+        assert!(answers.iter().all(Result::is_ok), "{answer:?}");
+        for attend in answers.iter().filter_map(|answer| match answer {
+            Ok(Reply::Attend(attend)) => Some(attend),
+            _ => None,
+        }) {
+            assert!((i64::from(attend.present)..=4).contains(&attend.count), "{attend:?}");
+        }
+    }
+    servers.stop(&Universe::default()).await;
+}
+
+/// Two subjects, of whom one never leaves.
+pub(super) async fn a_count_never_leaves_out_who_is_there<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    servers.run(0, relate("like", "post:1", "stays")).await;
+    let draw = |random: &mut Random| match random.below(4) {
+        0 => call(relate("like", "post:1", "stays")),
+        1 => call(unrelate("like", "post:1", "never")),
+        2 => call(relate("like", "post:1", "alice")),
+        _ => call(unrelate("like", "post:1", "alice")),
+    };
+    let mut seen: BTreeMap<(String, bool, i64), usize> = BTreeMap::new();
+    for (_, answer) in clients(&servers, draw).await.into_iter().chain(crowd(&servers, draw).await) {
+        let Ok(Reply::Edge(edge)) = &answer else { panic!("{answer:?}") };
+        *seen.entry((edge.subject.to_string(), edge.active, edge.count)).or_default() += 1;
+    }
+    for (who, active, count) in seen.keys() {
+        let possible = match (who.as_str(), active) {
+            ("alice", active) => 1 + i64::from(*active)..=1 + i64::from(*active),
+            _ => 1..=2,
+        };
+        assert!(possible.contains(count), "{seen:?}");
+    }
+    servers.stop(&Universe::default()).await;
+}

@@ -31,7 +31,11 @@ async fn store_time<F: EngineFactory>(servers: &Servers<F>) -> Stamp {
 }
 
 /// Sends so many at once to one server.
-async fn at_once<F: EngineFactory>(servers: &Servers<F>, server: usize, calls: Vec<Call>) -> Vec<Result<Reply, Refusal>> {
+async fn at_once<F: EngineFactory>(
+    servers: &Servers<F>,
+    server: usize,
+    calls: Vec<Call>,
+) -> Vec<Result<Reply, Refusal>> {
     let mut tasks = JoinSet::new();
     for call in calls {
         let runner = servers.runner(server);

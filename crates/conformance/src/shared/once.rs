@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tally_core::command::{Call, Once, Reply};
 use tally_core::Command;
+use tally_core::command::{Call, Once, Reply};
 use tally_engine::Engine;
 use tokio::task::JoinSet;
 

@@ -56,10 +56,7 @@ async fn clients<F: EngineFactory>(
 }
 
 /// The same from a crowd on every server, all at once.
-async fn crowd<F: EngineFactory>(
-    servers: &Servers<F>,
-    draw: impl Fn(&mut Random) -> Call,
-) -> Vec<(Call, Answer)> {
+async fn crowd<F: EngineFactory>(servers: &Servers<F>, draw: impl Fn(&mut Random) -> Call) -> Vec<(Call, Answer)> {
     let mut tasks = JoinSet::new();
     for number in 0..CROWD * SERVERS {
         let (runner, call) = (runner_of(servers, number), draw(&mut Random(1_000 + number as u64)));

@@ -230,10 +230,9 @@ impl View {
                 continue;
             }
             let is_unknown = |look: &Look| match look {
-                Look::Shown(key, _) => self
-                    .totals
-                    .get(key)
-                    .is_some_and(|slot| slot.state == State::Blind && slot.loaded == slot.now),
+                Look::Shown(key, _) => {
+                    self.totals.get(key).is_some_and(|slot| slot.state == State::Blind && slot.loaded == slot.now)
+                }
                 Look::Row(_) | Look::Decided(_) | Look::Rank(_) => false,
             };
             if trace.looks.iter().any(is_unknown) {

@@ -17,8 +17,8 @@ use crate::command::Cost;
 use crate::error::Refusal;
 use crate::rows::{Edge, EdgeKey, Key, Row, TotalKey};
 
-use looks::{Look, Trace};
 pub use looks::{Judged, Moment};
+use looks::{Look, Trace};
 use ranks::Ranks;
 pub use wants::Wants;
 
@@ -246,7 +246,8 @@ impl View {
     /// Notes that a row is to be loaded, once however many ask for it. It is not there: false.
     fn miss_row(&mut self, key: &Key) -> bool {
         if !self.rows.contains_key(key) {
-            self.rows.insert(key.clone(), Slot { loaded: None, now: None, state: State::Missing, guarded: true, load: 0 });
+            self.rows
+                .insert(key.clone(), Slot { loaded: None, now: None, state: State::Missing, guarded: true, load: 0 });
             self.missing.rows.push(key.clone());
         }
         false

@@ -14,7 +14,8 @@ const POST: &str = "post:hot";
 
 /// Likes that go on until they are told to end, each by somebody else.
 struct Fans {
-    tasks: JoinSet<()>,
+    /// The counts that each was told.
+    tasks: JoinSet<Vec<i64>>,
     ended: Arc<AtomicBool>,
     begun: Arc<AtomicI64>,
     answered: Arc<AtomicI64>,
@@ -29,6 +30,7 @@ impl Fans {
             let runner = store.runner.clone();
             let (ended, begun, answered) = (ended.clone(), begun.clone(), answered.clone());
             tasks.spawn(async move {
+                let mut told = Vec::new();
                 while !ended.load(Ordering::SeqCst) {
                     let before = answered.load(Ordering::SeqCst);
                     let who = format!("fan-{number}-{}", begun.fetch_add(1, Ordering::SeqCst));
@@ -37,7 +39,9 @@ impl Fans {
                     answered.fetch_add(1, Ordering::SeqCst);
                     let most = begun.load(Ordering::SeqCst);
                     assert!(before < count && count <= most, "{before} before, {count} told, {most} at most");
+                    told.push(count);
                 }
+                told
             });
         }
         Self { tasks, ended, begun, answered }
@@ -59,7 +63,9 @@ impl Fans {
 
     async fn end(self, store: &Store) -> i64 {
         self.ended.store(true, Ordering::SeqCst);
-        self.tasks.join_all().await;
+        let mut told: Vec<i64> = self.tasks.join_all().await.into_iter().flatten().collect();
+        told.sort_unstable();
+        assert!(told.windows(2).all(|pair| pair[0] < pair[1]), "a count was told twice: {told:?}");
         let answered = self.answered.load(Ordering::SeqCst);
         assert_eq!(store.count(POST).await.unwrap(), answered);
         assert_eq!(store.assert_sound().await, answered.unsigned_abs());

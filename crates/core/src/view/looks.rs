@@ -197,7 +197,7 @@ impl View {
                 Some(first) if first.is_same(look) => {}
                 Some(first) => {
                     let load = self.load_of(first);
-                    if load != self.load_of(look) || !load.is_some_and(|load| self.loads.get(load) == Some(&true)) {
+                    if load != self.load_of(look) || load.is_none_or(|load| self.loads.get(load) != Some(&true)) {
                         return false;
                     }
                 }

@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod error;
 pub mod faulty;
+pub mod follow;
 pub mod memory;
 pub mod runner;
 

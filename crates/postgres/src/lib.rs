@@ -85,7 +85,7 @@ impl Postgres {
             .build()
             .map_err(|error| StoreError::Broken(format!("no pool of connections: {error}")))?;
         let connector = Arc::new(Connector { options });
-        let follower = Arc::new(Follower::new(connector.clone()));
+        let follower = Arc::new(Follower::new(follow::Notify::new(connector.clone())));
         let spread = Arc::new(Spread::new(connector.options.hot_window));
         Ok(Self { pool, connector, spread, tended: Arc::default(), follower })
     }
@@ -207,7 +207,7 @@ impl Engine for Postgres {
     }
 
     async fn release(&self, work: Lease) {
-        self.follower.release(work).await;
+        self.follower.release(work);
     }
 
     fn attend(&self, objects: Vec<ObjectId>, watched: bool) {

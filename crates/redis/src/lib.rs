@@ -101,13 +101,13 @@ impl Redis {
         let server = RandomState::new().hash_one("tally");
         let keys = Keys { prefix: options.prefix.clone(), slots: options.cluster };
         let link = Arc::new(Link::new(options));
-        let follower = Arc::new(Follower::new(follow::Means {
+        let follower = Arc::new(Follower::new(follow::Publish::new(follow::Means {
             server: format!("{server:016x}"),
             keys: keys.clone(),
             link: link.clone(),
             lease: scripts::lease(),
             attend: scripts::attend(),
-        }));
+        })));
         Self {
             keys,
             link,
@@ -238,7 +238,7 @@ impl Engine for Redis {
     }
 
     fn tell(&self, news: News) {
-        self.follower.tell(&news);
+        self.follower.tell(news);
     }
 
     async fn news(&self) -> News {

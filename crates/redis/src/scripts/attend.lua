@@ -1,4 +1,5 @@
--- Says that objects are watched for a while, and forgets those that nobody watches any more.
+-- Says that objects are watched for a while, and forgets those that nobody watches any more. Answers how many of them
+-- were not known to be.
 --
 -- KEYS  watched
 -- ARGV  milliseconds objects…
@@ -6,5 +7,6 @@
 local now = redis.call('TIME')
 now = now[1] * 1000 + math.floor(now[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-for place = 2, #ARGV do redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[place]) end
-return 1
+local new = 0
+for place = 2, #ARGV do new = new + redis.call('ZADD', KEYS[1], now + ARGV[1], ARGV[place]) end
+return new

@@ -171,6 +171,13 @@ pub enum Finding {
         /// The edge, where it is known and [`Engine::mend`] can put it right.
         edge: Option<EdgeKey>,
     },
+    /// A part of a total that nobody adds up. [`Engine::mend_total`] takes it away.
+    Leftover {
+        /// What was found, for people.
+        found: String,
+        /// The total.
+        total: TotalKey,
+    },
 }
 
 /// What one server on a shared store tells the others.
@@ -242,6 +249,11 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Puts the lists of an edge right. False where the store does not know how.
     fn mend(&self, _edge: &EdgeKey) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        async { Ok(false) }
+    }
+
+    /// Takes away what is left of a total and counts nowhere. False where there is nothing.
+    fn mend_total(&self, _total: &TotalKey) -> impl Future<Output = Result<bool, StoreError>> + Send {
         async { Ok(false) }
     }
 

@@ -177,6 +177,10 @@ impl Engine for Postgres {
         self.recount(tell).await
     }
 
+    async fn mend_total(&self, total: &TotalKey) -> Result<bool, StoreError> {
+        self.drop_leftovers(total).await
+    }
+
     async fn ping(&self) -> Result<(), StoreError> {
         let asking = self.ask("SELECT current_setting('transaction_read_only')::bool", &[]);
         match tokio::time::timeout(PING_WITHIN, asking).await {

@@ -12,7 +12,7 @@ use crate::fence;
 
 /// The kinds of totals that count no edges. No relation has such a kind.
 pub(crate) const COUNTER: &str = "#";
-const PRESENT: &str = "@";
+pub(crate) const PRESENT: &str = "@";
 
 /// Totals of objects, counters and whatever else is counted in `object_total`, as arrays.
 #[derive(Default)]

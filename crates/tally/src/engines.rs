@@ -177,6 +177,10 @@ impl Engine for AnyEngine {
         each!(self, engine => engine.mend(edge), .await)
     }
 
+    async fn mend_total(&self, total: &TotalKey) -> Result<bool, StoreError> {
+        each!(self, engine => engine.mend_total(total), .await)
+    }
+
     async fn ping(&self) -> Result<(), StoreError> {
         each!(self, engine => engine.ping(), .await)
     }

@@ -33,7 +33,10 @@ pub(crate) struct Found {
     pub(crate) report: VerifyReport,
     /// By how much each total is off, to be added.
     drifts: Vec<(TotalKey, i64)>,
+    /// Edges whose lists are to be put right.
     strays: BTreeSet<EdgeKey>,
+    /// Totals of which something is left that counts nowhere.
+    leftovers: BTreeSet<TotalKey>,
 }
 
 /// Recounts everything, and changes nothing.
@@ -44,7 +47,8 @@ pub(crate) async fn recount<E: Engine>(
     // Reading a whole store is long work on the processor and the disk: not for the event loop.
     let runtime = tokio::runtime::Handle::current();
     let auditing = tokio::task::spawn_blocking(move || {
-        let (mut report, mut drifts, mut strays) = (VerifyReport::default(), Vec::new(), BTreeSet::new());
+        let (mut report, mut drifts) = (VerifyReport::default(), Vec::new());
+        let (mut strays, mut leftovers) = (BTreeSet::new(), BTreeSet::new());
         let mut tell = |finding| match finding {
             Finding::Progress(rows) => progress(rows),
             Finding::Drift { total, stored, counted } => {
@@ -61,10 +65,16 @@ pub(crate) async fn recount<E: Engine>(
                 // Both sides of one edge may have been found.
                 strays.extend(edge);
             }
+            Finding::Leftover { found, total } => {
+                if report.strays.len() < REPORTED_MAX {
+                    report.strays.push(found);
+                }
+                leftovers.insert(total);
+            }
         };
         let audited = runtime.block_on(engine.audit(&mut tell))?;
         (report.edges, report.totals) = (audited.edges, audited.totals);
-        Ok(Found { report, drifts, strays })
+        Ok(Found { report, drifts, strays, leftovers })
     });
     auditing.await.map_err(|error| StoreError::Broken(format!("the audit stopped: {error}")))?
 }
@@ -99,7 +109,7 @@ impl<E: Engine> Verifying<E> {
         let number = self.newest_round().await?;
         self.step(Round { job: self.job, number }, Recount::Begin).await?;
         let round = Round { job: self.job, number: number + 1 };
-        let mut found = match self.recount(round).await? {
+        let found = match self.recount(round).await? {
             Ok(found) => found,
             Err(error) => {
                 *failed += 1;
@@ -112,8 +122,9 @@ impl<E: Engine> Verifying<E> {
         };
         let end = |mended, report: &VerifyReport| Recount::End { mended, report: Box::new(report.clone()) };
         if self.step(round, end(false, &found.report)).await?.finished_at.is_none() {
-            found.report.repaired = self.mend(round, found.drifts, found.strays).await?;
-            self.step(round, end(true, &found.report)).await?;
+            let mut report = found.report.clone();
+            report.repaired = self.mend(round, found).await?;
+            self.step(round, end(true, &report)).await?;
         }
         Ok(())
     }
@@ -154,9 +165,9 @@ impl<E: Engine> Verifying<E> {
     }
 
     /// Mends what the round found. What cannot be mended is left, and the report says how much that is.
-    async fn mend(&self, round: Round, drifts: Vec<(TotalKey, i64)>, strays: BTreeSet<EdgeKey>) -> Result<u64, Error> {
+    async fn mend(&self, round: Round, found: Found) -> Result<u64, Error> {
         let mut repaired = 0;
-        let repairs = drifts.into_iter().map(|(total, by)| async move {
+        let repairs = found.drifts.into_iter().map(|(total, by)| async move {
             let command = Command::Repair { found_in: Some(round), total, by };
             Ok::<_, Error>(self.runner.apply(Call::system(command)).await?.reply)
         });
@@ -168,8 +179,11 @@ impl<E: Engine> Verifying<E> {
                 Err(error) => tracing::error!(%error, "a total could not be mended"),
             }
         }
-        for edge in strays {
+        for edge in found.strays {
             repaired += u64::from(self.engine.mend(&edge).await?);
+        }
+        for total in found.leftovers {
+            repaired += u64::from(self.engine.mend_total(&total).await?);
         }
         Ok(repaired)
     }

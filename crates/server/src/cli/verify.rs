@@ -61,15 +61,15 @@ fn words(report: &VerifyReport) -> String {
         }
     }
     if !report.strays.is_empty() {
-        parts.push(format!("Edges and lists that do not belong together:\n  {}", report.strays.join("\n  ")));
+        parts.push(format!("Rows and lists that do not belong together:\n  {}", report.strays.join("\n  ")));
     }
     let drifted = HumanCount(report.drifted);
     parts.push(match (report.drifted, report.repaired) {
         (0, _) if report.strays.is_empty() => format!("{counted}: everything adds up."),
         (0, 0) => format!(
-            "{counted}: the totals add up, but the lists above do not. On Redis: tally verify --repair. Elsewhere restore a backup."
+            "{counted}: the totals add up, but what is above does not. Mend it with: tally verify --repair. What is left after that comes right by restoring a backup."
         ),
-        (0, mended) => format!("{counted}: {} of the edges above mended; see it with: tally verify", HumanCount(mended)),
+        (0, mended) => format!("{counted}: {} of those above mended; see it with: tally verify", HumanCount(mended)),
         (_, 0) => format!("{counted}: {drifted} do not add up. Mend them with: tally verify --repair"),
         (_, repaired) => format!("{counted}: {drifted} did not add up; {} mended.", HumanCount(repaired)),
     });

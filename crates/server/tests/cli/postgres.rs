@@ -59,6 +59,44 @@ fn commands_work_beside_the_servers_of_a_database() {
 }
 
 #[test]
+fn rows_of_totals_that_nobody_adds_up_keep_nothing_from_being_mended() {
+    let world = World::new();
+    let (base, schema) = (Postgres::shared().unwrap(), format!("leftover_{}", std::process::id()));
+    let url = format!("{base}?sslmode=disable&schema={schema}");
+    let server = world.serve_on(&url);
+    for who in ["alice", "bob"] {
+        for post in ["post:1", "post:2"] {
+            assert_eq!(server.run(&world, &["like", post, who]).code, 0);
+        }
+    }
+    // One of a total that is not spread, one without a first row, one of a counter, one with a name that nobody has;
+    // and a drift beside them.
+    sql(
+        &base,
+        &format!(
+            "SET search_path = {schema};
+             INSERT INTO object_total (object, relation, kind, shard, n)
+             VALUES ('post:1', 'like', '', 5, 7), ('post:3', 'like', 'wow', 1, 2), ('views', 'page', '#', 3, 4),
+                    ('nobody', 'like', '', 0, 1);
+             UPDATE object_total SET n = 9 WHERE object = 'post:2'"
+        ),
+    );
+    let found = server.run(&world, &["verify", "--json"]);
+    assert_eq!(found.code, 3, "{found}");
+    let report = found.any_json();
+    assert_eq!(report["drift"], json!([{"relation": "like", "object": "post:2", "stored": 9, "counted": 2}]));
+    assert_eq!(report["strays"].as_array().unwrap().len(), 4, "{report}");
+    let mended = server.run(&world, &["verify", "--repair", "--json"]).any_json();
+    assert_eq!(mended["repaired"], 4, "{mended}");
+    sql(&base, &format!("DELETE FROM {schema}.object_total WHERE object = 'nobody'"));
+    let sound = server.run(&world, &["verify", "--json"]);
+    assert_eq!(sound.code, 0, "{sound}");
+    for post in ["post:1", "post:2"] {
+        assert_eq!(server.run(&world, &["count", "like", post, "--json"]).json(), json!({"count": 2}));
+    }
+}
+
+#[test]
 fn the_doctor_says_what_is_wrong_with_a_database() {
     let world = World::new();
     let settings = vec![("max_connections".into(), "20".into()), ("synchronous_commit".into(), "off".into())];

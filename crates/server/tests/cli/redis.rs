@@ -81,7 +81,7 @@ fn what_does_not_add_up_in_redis_is_found() {
     assert!(lost.out.contains("alice is in tally:o:{post:1}:like alone"), "{lost}");
     assert_eq!(on(&["doctor", "--full"]).code, 1);
     let mended = on(&["verify", "--repair"]);
-    assert!(mended.code == 3 && mended.out.contains("1 of the edges above mended"), "{mended}");
+    assert!(mended.code == 3 && mended.out.contains("1 of those above mended"), "{mended}");
     assert_eq!(on(&["verify", "--json"]).json()["strays"], json!([]));
     assert_eq!(
         on(&["count", "like", "post:1", "--json"]).json(),

@@ -44,7 +44,6 @@ pub(crate) fn answers(world: &World, server: &Served) -> Vec<Value> {
         &["list", "like", "--subject", "mallory"],
         &["read", "--objects", "post:1,post:2", "--relations", "like,reaction,bookmark", "--viewer", "bob"],
         &["key", "list"],
-        &["verify"],
     ] {
         seen.push(server.run(world, &[args, &["--json"]].concat()).json());
     }

@@ -44,8 +44,13 @@ async fn at_once<F: EngineFactory>(
     tasks.join_all().await
 }
 
+/// Each on its own where they are few, and all in one call where they are many.
 fn counts(size: usize) -> Vec<Call> {
-    (0..size).map(|n| call(Command::Count { counter: name("views"), key: key(&format!("k{n}")), by: 1 })).collect()
+    let commands = (0..size).map(|n| Command::Count { counter: name("views"), key: key(&format!("k{n}")), by: 1 });
+    if size < 100 {
+        return commands.map(call).collect();
+    }
+    vec![call(Command::Batch { atomic: false, commands: commands.collect() })]
 }
 
 pub(super) async fn no_servers_clock_gets_into_the_store<F: EngineFactory>(stand: Stand<F>) {

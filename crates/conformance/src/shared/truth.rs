@@ -3,7 +3,7 @@
 //! Three servers and twelve clients meet on one key, without any fault. What is stored is checked elsewhere; here it
 //! is what they are told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tally_core::command::{Call, Command, Once, Reply, ScoreChange};
@@ -20,8 +20,9 @@ use crate::universe::Universe;
 
 const CLIENTS: usize = 12;
 const EACH: usize = 40;
+const CROWD: usize = 100;
 /// So many at once that the totals of a batch are not loaded.
-const CROWD: usize = 300;
+const FILLING: usize = 260;
 
 type Answer = Result<Reply, Refusal>;
 
@@ -55,14 +56,28 @@ async fn clients<F: EngineFactory>(
     tasks.join_all().await.into_iter().flatten().collect()
 }
 
-/// The same from a crowd on every server, all at once.
+/// The same from a crowd on every server, all at once. Some come with so many others that the totals of their batch are
+/// not loaded.
 async fn crowd<F: EngineFactory>(servers: &Servers<F>, draw: impl Fn(&mut Random) -> Call) -> Vec<(Call, Answer)> {
     let mut tasks = JoinSet::new();
     for number in 0..CROWD * SERVERS {
         let (runner, call) = (runner_of(servers, number), draw(&mut Random(1_000 + number as u64)));
-        tasks.spawn(async move { (call.clone(), answered(&runner, call).await.reply) });
+        tasks.spawn(async move { Some((call.clone(), answered(&runner, call).await.reply)) });
+        if number % 30 < SERVERS {
+            let others =
+                (0..FILLING).map(|n| Command::Count { counter: name("views"), key: key(&format!("k{n}")), by: 1 });
+            let (runner, others) = (runner_of(servers, number), call_of_many(others.collect()));
+            tasks.spawn(async move {
+                assert!(answered(&runner, others).await.reply.is_ok());
+                None
+            });
+        }
     }
-    tasks.join_all().await
+    tasks.join_all().await.into_iter().flatten().collect()
+}
+
+fn call_of_many(commands: Vec<Command>) -> Call {
+    call(Command::Batch { atomic: false, commands })
 }
 
 /// Nobody but one subject ever acts, so a count is 1 where it is in and 0 where it is not.
@@ -117,21 +132,32 @@ fn value(answer: &Answer) -> i64 {
     }
 }
 
-/// Some of them with a key, whose answers are written down.
+/// Some of them with a key, whose answers are written down; some only look.
 pub(super) async fn a_counter_tells_no_value_twice<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::Apart).await;
-    let draw = |random: &mut Random| match random.below(3) {
+    let plain = |random: &mut Random| call(count([0, 1, 10, 100][random.below(4)]));
+    let draw = move |random: &mut Random| match random.below(3) {
         0 => {
             let once = Once { key: replay_key("app", &format!("{}", random.0)), fields: Arc::default() };
-            Call { once: Some(once), ..call(count(1)) }
+            Call { once: Some(once), ..plain(random) }
         }
-        _ => call(count(1)),
+        _ => plain(random),
     };
     let mut answers = clients(&servers, draw).await;
-    answers.extend(crowd(&servers, |_| call(count(1))).await);
-    let mut values: Vec<i64> = answers.iter().map(|(_, answer)| value(answer)).collect();
-    values.sort_unstable();
-    assert_eq!(values, (1..=answers.len() as i64).collect::<Vec<_>>(), "each value once");
+    answers.extend(crowd(&servers, plain).await);
+    let by = |call: &Call| if let Command::Count { by, .. } = call.command { by } else { 0 };
+    let mut told: Vec<(i64, i64)> =
+        answers.iter().map(|(call, answer)| (value(answer), by(call))).filter(|(_, by)| *by != 0).collect();
+    told.sort_unstable();
+    let mut last = 0;
+    for (value, by) in &told {
+        assert_eq!(value - by, last, "each is told what the one before it left");
+        last = *value;
+    }
+    let values: BTreeSet<i64> = told.iter().map(|(value, _)| *value).chain([0]).collect();
+    for (_, answer) in answers.iter().filter(|(call, _)| by(call) == 0) {
+        assert!(values.contains(&value(answer)), "{answer:?} never was");
+    }
     // Whoever asks again is told the same.
     for (number, (call, first)) in answers.into_iter().filter(|(call, _)| call.once.is_some()).enumerate() {
         let again = answered(&runner_of(&servers, number), call).await;

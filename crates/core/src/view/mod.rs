@@ -9,6 +9,8 @@
 mod looks;
 mod outcome;
 mod ranks;
+#[cfg(test)]
+mod tests;
 mod wants;
 
 use std::collections::{BTreeSet, HashMap};

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use crate::auth::Authenticator;
 use crate::config::Settings;
+use crate::door::memory::Memory;
 use crate::metrics::Metrics;
 
 /// The server's state; clones share it.
@@ -26,6 +27,8 @@ pub struct Inner {
     pub metrics: Arc<Metrics>,
     /// Turns true when the server begins to stop, so that endless answers end.
     pub stopping: watch::Sender<bool>,
+    /// What unfinished requests hold together.
+    pub memory: Arc<Memory>,
     requests: AtomicU64,
     /// Different in each run, so that request ids are too.
     run: u32,
@@ -43,8 +46,10 @@ impl App {
     /// Puts the parts together.
     pub fn new(tally: Tally, auth: Authenticator, settings: Settings, metrics: Arc<Metrics>) -> Self {
         let run = u32::try_from(tally.now().0 & u64::from(u32::MAX)).unwrap_or_default();
+        let memory = Memory::new(settings.limits.unfinished_bytes_max);
         Self(Arc::new(Inner {
             tally,
+            memory,
             auth,
             settings,
             metrics,
@@ -52,6 +57,12 @@ impl App {
             requests: AtomicU64::new(0),
             run,
         }))
+    }
+
+    /// Waits until the server begins to stop.
+    pub async fn stopped(&self) {
+        // The sender lives as long as this does.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
     /// A fresh id for a request that brought none.

@@ -4,6 +4,7 @@ pub mod app;
 pub mod auth;
 pub mod cli;
 pub mod config;
+pub mod door;
 pub mod http;
 pub mod metrics;
 pub mod serve;

@@ -27,11 +27,20 @@ struct Refused {
     code: &'static str,
 }
 
+/// Labels of a connection that the server ended.
+#[derive(Clone, Hash, PartialEq, Eq, Debug, EncodeLabelSet)]
+struct CutOff {
+    why: &'static str,
+}
+
 /// All metrics.
 pub struct Metrics {
     registry: Registry,
     requests: Family<Request, Counter>,
     problems: Family<Refused, Counter>,
+    cuts: Family<CutOff, Counter>,
+    browser_keys: Counter,
+    unfinished_bytes: Gauge,
     request_seconds: Histogram,
     commands: Counter,
     batches: Counter,
@@ -63,6 +72,9 @@ impl Default for Metrics {
         let metrics = Self {
             requests: Family::default(),
             problems: Family::default(),
+            cuts: Family::default(),
+            browser_keys: Counter::default(),
+            unfinished_bytes: Gauge::default(),
             request_seconds: Histogram::new([
                 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0,
             ]),
@@ -76,6 +88,22 @@ impl Default for Metrics {
         };
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
         registry.register("http_problems", "Requests answered with a problem, by its code", metrics.problems.clone());
+        registry.register(
+            "connections_cut",
+            "Connections that the server ended: slow with their headers, idle, not reading, or in the way of others",
+            metrics.cuts.clone(),
+        );
+        registry.register(
+            "browser_keys",
+            "Requests of pages that carried an API key, which everybody who sees the page can take",
+            metrics.browser_keys.clone(),
+        );
+        registry.register_with_unit(
+            "http_unfinished",
+            "What unfinished requests hold together",
+            Unit::Bytes,
+            metrics.unfinished_bytes.clone(),
+        );
         registry.register_with_unit(
             "http_request",
             "Time from the head of a request to the head of its answer",
@@ -137,6 +165,17 @@ impl Metrics {
         self.problems.get_or_create(&Refused { code }).inc();
     }
 
+    /// Counts a connection that the server ended.
+    pub fn cut(&self, why: &'static str) {
+        self.cuts.get_or_create(&CutOff { why }).inc();
+    }
+
+    /// Counts an API key that a page sent, and says whether it is worth another word in the log: the first, and
+    /// then each time that there are twice as many.
+    pub fn browser_key(&self) -> bool {
+        (self.browser_keys.inc() + 1).is_power_of_two()
+    }
+
     /// Counts a durable batch.
     pub fn settled(&self, settled: &Settled) {
         self.batches.inc();
@@ -147,7 +186,8 @@ impl Metrics {
     }
 
     /// Everything as text, the store's figures as they are now.
-    pub fn render(&self, tally: &Tally) -> String {
+    pub fn render(&self, tally: &Tally, unfinished_bytes: usize) -> String {
+        self.unfinished_bytes.set(unfinished_bytes as i64);
         let store = &self.store;
         store.waiting.set(tally.waiting() as i64);
         store.subscriptions.set(tally.hub().subscriptions() as i64);

@@ -2,29 +2,23 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::Router;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use tally::core::command::{Call, Command};
 use tally::core::rows::Role;
 use tally::engine::{Engine, Lease, RunnerOptions};
 use tally::{Options, Tally};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::auth::keys::NewKey;
 use crate::config::{self, Settings};
-use crate::http::{routes, service};
+use crate::door;
+use crate::door::places::Places;
+use crate::http::routes;
 use crate::metrics::Metrics;
 use crate::tls;
 
@@ -85,7 +79,7 @@ pub async fn serve(
 /// Reads the stored keys; on the very first start makes one. Of several servers on one store, one does.
 async fn prepare_keys(tally: &Tally, auth: &Authenticator, settings: &Settings) -> anyhow::Result<Option<String>> {
     let alone = tally.engine().lease(Lease::Setup).await?;
-    let first_start = tally.read_keys(&auth.keys).await?;
+    let first_start = tally.read_keys(&auth.keys).await? || auth.keys.are_all_of_dev();
     let made = if alone && first_start && settings.admin_key.is_none() && !settings.dev {
         let made = NewKey::generate(Role::Admin, "first admin key", tally.now())?;
         let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
@@ -120,99 +114,33 @@ fn greet(app: &App, address: SocketAddr, first_key: Option<&str>) {
 async fn accept(app: &App, listener: TcpListener, tls: Option<TlsAcceptor>, stop: impl Future<Output = ()>) {
     let router = routes::router(app.clone());
     let limits = app.settings.limits;
-    let places = Arc::new(Semaphore::new(limits.connections_max));
-    let graceful = GracefulShutdown::new();
+    let places = Places::new(limits.connections_max, app.memory.clone());
     let mut stop = std::pin::pin!(stop);
     loop {
-        // With every place taken, newcomers wait in the system's queue.
-        let place = tokio::select! {
-            place = places.clone().acquire_owned() => place,
-            () = &mut stop => break,
-        };
-        let Ok(place) = place else { break };
         let stream = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut stop => break,
         };
-        match stream {
-            Ok((stream, _)) => spawn(app, &router, stream, tls.clone(), place, &graceful),
+        let stream = match stream {
+            Ok((stream, _)) => stream,
             Err(error) => {
                 // Out of file handles, most likely: let some connections end first.
                 tracing::warn!(%error, "a connection could not be taken");
                 tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
             }
-        }
+        };
+        // With every place taken by one at work, newcomers wait here and in the system's queue.
+        let place = tokio::select! {
+            place = places.take() => place,
+            () = &mut stop => break,
+        };
+        tokio::spawn(door::serve(app.clone(), router.clone(), stream, tls.clone(), place));
     }
     drop(listener);
     tracing::info!("stopping: no new connections; requests in flight are answered");
     app.stopping.send_replace(true);
-    if tokio::time::timeout(limits.shutdown_grace, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(limits.shutdown_grace, places.all_free()).await.is_err() {
         tracing::warn!("some connections did not end in time and are cut");
-    }
-}
-
-fn spawn(
-    app: &App,
-    router: &Router,
-    stream: TcpStream,
-    tls: Option<TlsAcceptor>,
-    place: OwnedSemaphorePermit,
-    graceful: &GracefulShutdown,
-) {
-    // Small answers should not wait for more bytes.
-    let _ = stream.set_nodelay(true);
-    let (app, router, watcher) = (app.clone(), router.clone(), graceful.watcher());
-    tokio::spawn(async move {
-        match tls {
-            None => connection(app, router, stream, watcher).await,
-            Some(acceptor) => {
-                let handshake = tokio::time::timeout(app.settings.limits.header_read_timeout, acceptor.accept(stream));
-                if let Ok(Ok(stream)) = handshake.await {
-                    connection(app, router, stream, watcher).await;
-                }
-            }
-        }
-        drop(place);
-    });
-}
-
-async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    app: App,
-    router: Router,
-    stream: S,
-    watcher: hyper_util::server::graceful::Watcher,
-) {
-    let limits = app.settings.limits;
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_read_timeout.max(limits.idle_timeout))
-        .max_buf_size(limits.header_bytes_max.max(64 * 1024));
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX))
-        .keep_alive_interval(limits.idle_timeout);
-    let spoken = Arc::new(AtomicBool::new(false));
-    let service = {
-        let spoken = spoken.clone();
-        service_fn(move |request| {
-            spoken.store(true, Ordering::Relaxed);
-            service::serve(app.clone(), router.clone(), request)
-        })
-    };
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    let mut connection = std::pin::pin!(watcher.watch(connection));
-    // The timers of the protocols start when it is known which one is spoken; a client that never says so
-    // has none but this.
-    let patience = limits.header_read_timeout.max(limits.idle_timeout);
-    let ended = match tokio::time::timeout(patience, &mut connection).await {
-        Ok(ended) => ended,
-        Err(_) if spoken.load(Ordering::Relaxed) => connection.await,
-        Err(_) => return,
-    };
-    if let Err(error) = ended {
-        tracing::debug!(error = %error, "a connection ended early");
     }
 }

@@ -66,19 +66,21 @@ async fn a_batch_that_does_not_fit_the_queue_is_refused_as_a_whole() {
 #[tokio::test]
 async fn connections_past_the_limit_wait_their_turn() {
     let server = Server::start("[limits]\nconnections_max = 3\n").await;
-    let request = "GET /healthz HTTP/1.1\r\nhost: tally\r\n\r\n";
+    let stream = format!(
+        "GET /v1/live?objects=post:1&relations=like HTTP/1.1\r\nhost: tally\r\nauthorization: Bearer {ADMIN_KEY}\r\n\r\n"
+    );
     let mut open = Vec::new();
-    until("three connections are served", async || {
+    until("three connections are at work", async || {
         // The one that asked whether the server is ready may still be on its way out.
         let mut raw = Raw::connect(&server).await;
-        raw.send(request).await;
+        raw.send(&stream).await;
         assert_eq!(parse(&raw.read_some().await).status, 200);
         open.push(raw);
         (open.len() == 3).then_some(())
     })
     .await;
     let mut waiting = Raw::connect(&server).await;
-    waiting.send(request).await;
+    waiting.send("GET /healthz HTTP/1.1\r\nhost: tally\r\n\r\n").await;
     let too_soon = tokio::time::timeout(Duration::from_millis(300), waiting.read_some()).await;
     assert!(too_soon.is_err(), "every place is taken");
     drop(open.pop());

@@ -56,6 +56,19 @@ impl NewKey {
     }
 }
 
+/// Marks what is stored of a key that was made while authentication was off.
+const OF_DEV: &str = "dev:";
+
+/// The key as it is stored when anybody at all may have made it: good only where authentication is off.
+pub fn of_dev(stored: ApiKey) -> ApiKey {
+    ApiKey { hash: format!("{OF_DEV}{}", stored.hash), ..stored }
+}
+
+/// Whether it was made so.
+pub fn is_of_dev(stored: &ApiKey) -> bool {
+    stored.hash.starts_with(OF_DEV)
+}
+
 /// The two parts of a key that someone presents, or `None` if it does not have the form of one.
 pub fn parse(token: &str) -> Option<(&str, &str)> {
     let (id, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;
@@ -88,6 +101,8 @@ impl AdminKey {
 /// The keys that are accepted now.
 pub struct KeyRing {
     admin: Option<AdminKey>,
+    /// Whether keys that were made with authentication off are accepted.
+    dev: bool,
     // A std lock: held for a lookup, never across an await.
     keys: RwLock<Keys>,
 }
@@ -97,25 +112,32 @@ struct Keys {
     accepted: HashMap<Arc<str>, Accepted>,
     /// Keys added or taken away one by one: what was read before the last of them is too old.
     changes: u64,
+    are_all_of_dev: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Accepted {
     sha256: [u8; 32],
     role: Role,
+    is_of_dev: bool,
 }
 
 impl KeyRing {
     /// A ring with only the key of the environment, if there is one.
     pub fn new(admin: Option<AdminKey>) -> Self {
-        KeyRing { admin, keys: RwLock::default() }
+        KeyRing { admin, dev: false, keys: RwLock::default() }
+    }
+
+    /// The same where authentication is off: keys that were made so are accepted.
+    pub fn with_dev(self, dev: bool) -> Self {
+        KeyRing { dev, ..self }
     }
 
     /// Adds a stored key, or takes it away if it was revoked.
     pub fn put(&self, id: &str, stored: &ApiKey) {
         let mut keys = self.write();
         keys.changes += 1;
-        match accepted(stored) {
+        match self.accepted(stored) {
             Some(key) => keys.accepted.insert(id.into(), key),
             None => keys.accepted.remove(id),
         };
@@ -126,6 +148,24 @@ impl KeyRing {
         let mut keys = self.write();
         keys.changes += 1;
         keys.accepted.remove(id);
+    }
+
+    fn accepted(&self, stored: &ApiKey) -> Option<Accepted> {
+        if stored.revoked_at.is_some() {
+            return None;
+        }
+        let hash = stored.hash.strip_prefix(OF_DEV).filter(|_| self.dev).unwrap_or(&stored.hash);
+        Some(Accepted { sha256: unhex(hash)?, role: stored.role, is_of_dev: is_of_dev(stored) })
+    }
+
+    /// Whether an accepted key was made with authentication off.
+    pub fn is_of_dev(&self, id: &str) -> bool {
+        self.read().accepted.get(id).is_some_and(|key| key.is_of_dev)
+    }
+
+    /// Whether every stored key was made so, when they were read last: then a server that does not run so has none.
+    pub fn are_all_of_dev(&self) -> bool {
+        self.read().are_all_of_dev
     }
 
     /// Whether anyone could present a key that is accepted.
@@ -163,21 +203,15 @@ impl tally::KeyRing for KeyRing {
     }
 
     fn replace(&self, stored: &[(String, ApiKey)], changes: u64) -> bool {
-        let fresh = stored.iter().filter_map(|(id, key)| Some((Arc::from(id.as_str()), accepted(key)?))).collect();
+        let fresh = stored.iter().filter_map(|(id, key)| Some((Arc::from(id.as_str()), self.accepted(key)?))).collect();
         let mut keys = self.write();
         if keys.changes != changes {
             return false;
         }
         keys.accepted = fresh;
+        keys.are_all_of_dev = stored.iter().all(|(_, key)| is_of_dev(key));
         true
     }
-}
-
-fn accepted(stored: &ApiKey) -> Option<Accepted> {
-    if stored.revoked_at.is_some() {
-        return None;
-    }
-    Some(Accepted { sha256: unhex(&stored.hash)?, role: stored.role })
 }
 
 /// The one place where secrets meet: in constant time.
@@ -248,6 +282,18 @@ mod tests {
         assert_eq!(ring.verify(&key.token), None);
         assert!(!ring.replace(&stored, read_at), "it was read before the key was revoked");
         assert_eq!(ring.verify(&key.token), None);
+    }
+
+    #[test]
+    fn a_key_that_anybody_may_have_made_is_good_only_where_authentication_is_off() {
+        let key = made(Role::Admin);
+        let stored = of_dev(key.stored.clone());
+        assert!(is_of_dev(&stored) && !is_of_dev(&key.stored));
+        for (dev, accepts) in [(true, true), (false, false)] {
+            let ring = KeyRing::new(None).with_dev(dev);
+            ring.put(&key.id, &stored);
+            assert_eq!(ring.verify(&key.token).is_some(), accepts, "dev: {dev}");
+        }
     }
 
     #[test]

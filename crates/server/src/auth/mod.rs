@@ -132,7 +132,7 @@ impl Authenticator {
             Some(jwt) => Some(JwtVerifier::new(jwt, Jwks::open(&jwt.jwks).await?)),
             None => None,
         };
-        Ok(Authenticator { dev: settings.dev, keys: KeyRing::new(admin), jwt })
+        Ok(Authenticator { dev: settings.dev, keys: KeyRing::new(admin).with_dev(settings.dev), jwt })
     }
 
     /// Who sends this `Authorization` header; nobody without one. With `--dev` everyone is [`Principal::Dev`]
@@ -144,6 +144,19 @@ impl Authenticator {
                 Err(AuthError::BadHeader | AuthError::UnknownKey) if self.dev => Ok(Some(Principal::Dev)),
                 identified => identified.map(Some),
             },
+        }
+    }
+
+    /// Until when a credential that was accepted is good, in seconds since 1970, as far as is known now; an
+    /// error once it is not. What is opened with it asks now and then, and ends with it.
+    pub async fn good_until(&self, header: Option<&[u8]>) -> Result<Option<u64>, AuthError> {
+        let Some(header) = header else { return if self.dev { Ok(None) } else { Err(AuthError::BadHeader) } };
+        let token = bearer(header).filter(|token| token.len() <= TOKEN_BYTES_MAX);
+        match (token, &self.jwt) {
+            (Some(token), _) if self.keys.verify(token).is_some() => Ok(None),
+            (Some(token), Some(jwt)) if token.contains('.') => Ok(Some(jwt.verify(token).await?.expires_s)),
+            _ if self.dev => Ok(None),
+            _ => Err(AuthError::UnknownKey),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::problem::{ConfigErrors, Origin, Problem};
 use super::show::Effective;
 use super::value::Value;
-use super::{Counted, JwtSettings, Limits, LogSettings, Relation, Settings, Sync, TlsSettings};
+use super::{Cors, Counted, JwtSettings, Limits, LogSettings, Relation, Settings, Sync, TlsSettings};
 use crate::auth::jwks::{KeySet, is_url};
 use crate::auth::keys::{ADMIN_KEY_CHARS_ADVISED, AdminKey};
 use crate::tls;
@@ -26,6 +26,7 @@ impl Build {
     pub(crate) fn settings(mut self) -> Result<Settings, ConfigErrors> {
         let jwt = self.jwt();
         let tls = self.tls();
+        let cors = self.cors();
         self.dev();
         self.admin_key();
         if !self.problems.is_empty() {
@@ -46,6 +47,7 @@ impl Build {
             dev: self.get("dev") == Some(&Value::Switch(true)),
             warnings: self.warnings(tls.is_some(), jwt.as_ref()),
             jwt,
+            cors,
             tls,
             limits: self.limits(),
             log: LogSettings { json: self.text("log.format") == "json", level: self.text("log.level") },
@@ -109,6 +111,7 @@ impl Build {
             batch_bytes_max: size("limits.batch_bytes_max"),
             batch_commands_max: size("limits.batch_commands_max"),
             header_bytes_max: size("limits.header_bytes_max"),
+            unfinished_bytes_max: size("limits.unfinished_bytes_max"),
             connections_max: size("limits.connections_max"),
             request_timeout: time("limits.request_timeout_ms"),
             header_read_timeout: time("limits.header_read_timeout_ms"),
@@ -165,6 +168,21 @@ impl Build {
         None
     }
 
+    fn cors(&mut self) -> Option<Cors> {
+        const PATH: &str = "http.cors.origins";
+        let credentials = self.get("http.cors.credentials") == Some(&Value::Switch(true));
+        let origins = self.texts(PATH);
+        for origin in origins.iter().filter(|origin| *origin != "*" && !is_origin(origin)) {
+            let hint = "write it as browsers do: a scheme, a host, perhaps a port, such as \"https://app.example.com\"";
+            self.problem(PATH, format!("`{PATH}`: `{origin}` is not an origin"), hint);
+        }
+        if credentials && origins.iter().any(|origin| origin == "*") {
+            let what = "`http.cors.credentials`: cookies of every page are nobody's to take".to_owned();
+            self.problem("http.cors.credentials", what, "name the origins, or leave credentials out");
+        }
+        (!origins.is_empty()).then_some(Cors { origins, credentials })
+    }
+
     fn dev(&mut self) {
         let listen = self.listen();
         if self.get("dev") == Some(&Value::Switch(true)) && !listen.ip().is_loopback() {
@@ -204,6 +222,10 @@ impl Build {
                 "{listen} speaks plain HTTP, so keys and tokens can be read on the way; set [tls], or put a TLS proxy in front"
             ));
         }
+        let (unfinished, batch) = ("limits.unfinished_bytes_max", "limits.batch_bytes_max");
+        if self.number(unfinished) < self.number(batch).max(self.number("limits.body_bytes_max")) {
+            warnings.push(format!("{unfinished} is less than one body may have, so large ones are always refused"));
+        }
         if jwt.is_some_and(|jwt| jwt.jwks.starts_with("http://") && !is_loopback_url(&jwt.jwks)) {
             warnings.push("auth.jwt.jwks is plain http, so the keys can be replaced on the way; use https".into());
         }
@@ -222,6 +244,14 @@ impl Build {
         }
         warnings
     }
+}
+
+/// A scheme, a host in lower case, perhaps a port, and nothing more: as browsers write it.
+fn is_origin(text: &str) -> bool {
+    let Some((scheme, host)) = text.split_once("://") else { return false };
+    let is_scheme = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
+    let is_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte);
+    !scheme.is_empty() && scheme.bytes().all(is_scheme) && !host.is_empty() && host.bytes().all(is_host)
 }
 
 fn is_loopback_url(url: &str) -> bool {

@@ -53,6 +53,8 @@ pub struct Settings {
     pub dev: bool,
     /// Users' tokens, when they are accepted.
     pub jwt: Option<JwtSettings>,
+    /// Which pages may call, when any may.
+    pub cors: Option<Cors>,
     /// HTTPS, when it is on.
     pub tls: Option<TlsSettings>,
     /// A limit on everything.
@@ -87,6 +89,15 @@ pub struct JwtSettings {
     pub subject_claim: String,
 }
 
+/// `[http.cors]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cors {
+    /// `*`, or origins as browsers write them.
+    pub origins: Vec<String>,
+    /// Whether cookies may come along.
+    pub credentials: bool,
+}
+
 /// `[tls]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
@@ -104,6 +115,7 @@ pub struct Limits {
     pub batch_bytes_max: usize,
     pub batch_commands_max: usize,
     pub header_bytes_max: usize,
+    pub unfinished_bytes_max: usize,
     pub connections_max: usize,
     pub request_timeout: Duration,
     pub header_read_timeout: Duration,

@@ -1,17 +1,22 @@
 //! Bodies of JSON: within their limit, of the right type, an object.
 
-use axum::body::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tally::core::command::Once;
 
 use super::problem::Problem;
-use super::request::Caller;
+use super::request::{Caller, SignedIn};
 use crate::app::App;
+use crate::auth::policy::Denied;
+use crate::door::memory::Room;
 
 /// A body of JSON with what an `Idempotency-Key` is about. It is read when it is known who calls.
 pub struct Posted {
@@ -26,7 +31,7 @@ impl FromRequest<App> for Posted {
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let is_keyed = request.headers().contains_key("idempotency-key");
         let keyed = is_keyed.then(|| (request.headers().clone(), request.uri().path().to_owned()));
-        let bytes = read_body(request, app.settings.limits.body_bytes_max).await?;
+        let bytes = read_body(request, app, app.settings.limits.body_bytes_max).await?;
         Ok(Self { keyed, bytes })
     }
 }
@@ -55,7 +60,7 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let bytes = read_body(request, app.settings.limits.body_bytes_max).await?;
+        let bytes = read_body(request, app, app.settings.limits.body_bytes_max).await?;
         if bytes.is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
     }
 }
@@ -69,25 +74,56 @@ pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| Problem::bad_request(format!("the body is wrong: {error}")))
 }
 
-/// Reads a body of JSON, within its limit.
-pub async fn read_body(request: Request, bytes_max: usize) -> Result<Bytes, Problem> {
-    let (parts, body) = request.into_parts();
-    if body.is_end_stream() {
+/// Reads a body of JSON, within its limit: only of who has said who they are, in time, and while there is memory.
+pub async fn read_body(request: Request, app: &App, bytes_max: usize) -> Result<Bytes, Problem> {
+    let (parts, mut body) = request.into_parts();
+    if parts.extensions.get::<SignedIn>().is_none() {
+        return Err(Denied::Unauthenticated.into());
+    }
+    let Some(room) = parts.extensions.get::<Arc<Room>>().filter(|_| !body.is_end_stream()) else {
         return Ok(Bytes::new());
-    }
-    let too_large = || Problem::new("too_large", format!("the body has at most {bytes_max} bytes"));
-    if body.size_hint().lower() > bytes_max as u64 {
-        return Err(too_large());
-    }
-    let bytes = match Limited::new(body, bytes_max).collect().await {
-        Ok(collected) => collected.to_bytes(),
-        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
-        Err(_) => return Err(Problem::bad_request("the body could not be read to its end")),
     };
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(too_large(bytes_max));
+    }
+    room.set_waits(true);
+    let limit = app.settings.limits.request_timeout;
+    let read = tokio::time::timeout(limit, collect(&mut body, room, bytes_max)).await;
+    let bytes = read.unwrap_or_else(|_| Err(late_body(limit)))?;
+    room.set_waits(false);
+    room.set_whole();
     if !bytes.is_empty() && !is_json(&parts.headers) {
         return Err(Problem::new("unsupported_media_type", "send the body as application/json"));
     }
+    Ok(bytes.into())
+}
+
+/// Copies a body as it comes, so that small parts do not hold large buffers.
+async fn collect(body: &mut Body, room: &Room, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    const FIRST: usize = 16 * 1024;
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut bytes = Vec::with_capacity(announced.min(FIRST));
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::bad_request("the body could not be read to its end"))?;
+        let Ok(part) = frame.into_data() else { continue };
+        if bytes.len() + part.len() > bytes_max {
+            return Err(too_large(bytes_max));
+        }
+        if !room.grow(part.len()) {
+            return Err(Problem::new("overloaded", "unfinished requests hold all that they may; try again shortly"));
+        }
+        bytes.extend_from_slice(&part);
+    }
     Ok(bytes)
+}
+
+fn too_large(bytes_max: usize) -> Problem {
+    Problem::new("too_large", format!("the body has at most {bytes_max} bytes"))
+}
+
+/// What is said about a body that does not come.
+pub fn late_body(limit: Duration) -> Problem {
+    Problem::bad_request(format!("the body was not sent within {} ms", limit.as_millis()))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -18,6 +18,8 @@ pub struct Problem {
     pub code: &'static str,
     /// What is wrong here.
     pub detail: Box<str>,
+    /// Where it is not the code's own.
+    status: Option<StatusCode>,
     /// Which command of a batch was refused, and its own code.
     refused: Option<(usize, &'static str)>,
     /// The limit that is used up.
@@ -54,7 +56,7 @@ impl Serialize for Problem {
 }
 
 /// Every code with its status and title: the contract's table.
-const CODES: [(&str, StatusCode, &str); 27] = [
+const CODES: [(&str, StatusCode, &str); 25] = [
     ("bad_request", StatusCode::BAD_REQUEST, "The request is wrong"),
     ("bad_cursor", StatusCode::BAD_REQUEST, "The cursor is wrong"),
     ("unauthenticated", StatusCode::UNAUTHORIZED, "Who are you?"),
@@ -77,25 +79,23 @@ const CODES: [(&str, StatusCode, &str); 27] = [
     ("unsupported_media_type", StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported media type"),
     ("idempotency_key_reused", StatusCode::UNPROCESSABLE_ENTITY, "Idempotency key reused"),
     ("rate_limited", StatusCode::TOO_MANY_REQUESTS, "Too many requests"),
-    ("timeout", StatusCode::REQUEST_TIMEOUT, "The request took too long"),
     ("overloaded", StatusCode::SERVICE_UNAVAILABLE, "Overloaded"),
     ("store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "The store is unavailable"),
-    ("not_acceptable", StatusCode::NOT_ACCEPTABLE, "Not acceptable"),
     ("internal", StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
 ];
 
 impl Problem {
     /// A problem with one of the codes above.
     pub fn new(code: &'static str, detail: impl Into<Box<str>>) -> Self {
-        Self { code, detail: detail.into(), refused: None, exhausted: None }
+        Self { code, detail: detail.into(), status: None, refused: None, exhausted: None }
     }
 
     fn document(&self) -> Document<'_> {
-        let (code, status, title) = entry(self.code);
+        let (code, _, title) = entry(self.code);
         Document {
             kind: format!("urn:tally:problem:{code}"),
             title,
-            status: status.as_u16(),
+            status: self.status().as_u16(),
             detail: &self.detail,
             code,
             index: self.refused.map(|(index, _)| index),
@@ -105,7 +105,16 @@ impl Problem {
 
     /// The status that goes with the code.
     pub fn status(&self) -> StatusCode {
-        entry(self.code).1
+        self.status.unwrap_or_else(|| entry(self.code).1)
+    }
+
+    /// Headers that are too large, too many, or hold too long a path. HTTP has statuses of their own for these.
+    pub fn large_head(status: StatusCode) -> Self {
+        let detail = match status {
+            StatusCode::URI_TOO_LONG => "the path is too long",
+            _ => "the headers are too large or too many; limits.header_bytes_max bounds them",
+        };
+        Self { status: Some(status), ..Self::new("too_large", detail) }
     }
 
     /// A wrong request.
@@ -117,6 +126,16 @@ impl Problem {
     pub fn internal() -> Self {
         Self::new("internal", "something went wrong on the server; its log says what, under this request's id")
     }
+}
+
+/// A whole answer of HTTP/1.1 for who cannot be answered otherwise; the connection ends with it.
+pub fn on_the_wire(problem: &Problem) -> Vec<u8> {
+    let body = serde_json::to_string(problem).unwrap_or_default();
+    let (status, length) = (problem.status(), body.len());
+    format!(
+        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: application/problem+json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
 }
 
 /// A code's line in the table.

@@ -11,13 +11,14 @@ use tally::core::catalog::ReadPolicy;
 use tally::core::command::Once;
 use tally::core::hash::fingerprint;
 use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
-use tally::core::rows::ReplayKey;
+use tally::core::rows::{ReplayKey, Role};
 use tally::core::{Auth, SubjectId};
 
 use super::problem::Problem;
 use crate::app::App;
 use crate::auth::Principal;
 use crate::auth::policy::{Call, authorize};
+use crate::door::origin;
 
 /// Who calls.
 pub struct Caller {
@@ -30,11 +31,46 @@ impl FromRequestParts<App> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let header = parts.headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let principal = app.auth.authenticate(header).await?;
-        Ok(Self { principal })
+        if principal.is_some() {
+            parts.extensions.insert(SignedIn);
+        }
+        Ok(Self { principal: principal.map(|principal| seen_from(principal, &parts.headers, app)) })
+    }
+}
+
+/// Marks a request whose caller is known. Bodies are read of no other.
+#[derive(Clone, Copy)]
+pub struct SignedIn;
+
+/// Who calls, as a page in a browser may.
+fn seen_from(principal: Principal, headers: &HeaderMap, app: &App) -> Principal {
+    match principal {
+        // Any site can put a frame in a sandbox and ask without an origin, as a file does: it gets no more
+        // than a file needs.
+        Principal::Dev if origin::is_nameless(headers) => Principal::Key { id: "dev".into(), role: Role::Service },
+        Principal::Key { ref id, .. } if origin::is_foreign(headers) => {
+            if app.metrics.browser_key() {
+                tracing::warn!(
+                    key = &**id,
+                    "a page in a browser sent an API key; everybody who sees the page can take it: use users' tokens there, and revoke the key"
+                );
+            }
+            principal
+        }
+        Principal::Key { .. } | Principal::User { .. } | Principal::Dev => principal,
     }
 }
 
 impl Caller {
+    /// Whether it is only because authentication is off that they are let in: also with a key that was made so.
+    pub fn is_of_dev(&self, app: &App) -> bool {
+        match &self.principal {
+            Some(Principal::Dev) => true,
+            Some(Principal::Key { id, .. }) => app.auth.keys.is_of_dev(id),
+            Some(Principal::User { .. }) | None => false,
+        }
+    }
+
     /// Passes, or refuses by the table of who may do what.
     pub fn may(&self, call: Call, target: Option<&SubjectId>, read: Option<ReadPolicy>) -> Result<(), Problem> {
         Ok(authorize(self.principal.as_ref(), call, target.map(SubjectId::as_str), read)?)

@@ -195,6 +195,12 @@ impl Server {
         self.restart().await;
     }
 
+    /// Starts it again without a flag that it had.
+    pub async fn restart_without(&mut self, flag: &str) {
+        self.place.args.retain(|arg| arg != flag);
+        self.restart().await;
+    }
+
     async fn started_or_refused(&mut self) -> Result<(), String> {
         let ended = until("the server starts or refuses", async || match self.child.try_wait().unwrap() {
             Some(_) => Some(true),

@@ -52,6 +52,14 @@ impl Issuer {
         Self { folder }
     }
 
+    /// Publishes all keys but this one from now on.
+    pub fn withdraw(&self, kid: &str) {
+        let path = self.folder.path().join("jwks.json");
+        let mut keys: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        keys["keys"].as_array_mut().unwrap().retain(|key| key["kid"] != kid);
+        std::fs::write(&path, keys.to_string()).unwrap();
+    }
+
     /// `[auth.jwt]` for a settings file.
     pub fn config(&self) -> String {
         let path: &Path = &self.folder.path().join("jwks.json");

@@ -136,6 +136,10 @@ async fn figures(remote: &Remote, report: &mut Report) {
     if let (Some(disk), Some(log)) = (bytes("tally_store_disk_bytes"), bytes("tally_store_log_bytes")) {
         report.ok("size", format!("{disk} on disk, {log} of it log"));
     }
+    if let Some(times) = value("tally_browser_keys_total").filter(|times| *times > 0.0) {
+        let advice = "use users' tokens in pages; the log names the keys: revoke them";
+        report.warn("pages", format!("an API key came from a page in a browser, {times} times"), advice);
+    }
     match value("tally_broken_decisions_total") {
         Some(broken) if broken > 0.0 => {
             report.fail("decisions", format!("{broken} failed an internal check"), "run `tally verify`, and report it");

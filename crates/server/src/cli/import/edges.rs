@@ -21,7 +21,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const TRIES: u32 = 8;
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 /// Answers that say "not now" rather than "no".
-const NOT_NOW: [&str; 4] = ["overloaded", "store_unavailable", "timeout", "rate_limited"];
+const NOT_NOW: [&str; 3] = ["overloaded", "store_unavailable", "rate_limited"];
 
 /// One relation of the target.
 pub(super) struct Edges<'a> {

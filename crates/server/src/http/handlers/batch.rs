@@ -81,7 +81,7 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
     caller.signed_in()?;
     let headers = request.headers().clone();
     let limits = &app.settings.limits;
-    let bytes = read_body(request, limits.batch_bytes_max).await?;
+    let bytes = read_body(request, &app, limits.batch_bytes_max).await?;
     let sent = read_batch(&bytes)?;
     let commands_max = if sent.atomic { ATOMIC_COMMANDS_MAX } else { limits.batch_commands_max };
     if sent.commands.len() > commands_max {

@@ -41,5 +41,5 @@ pub async fn readyz(State(app): State<App>) -> Outcome {
 pub async fn metrics(State(app): State<App>, caller: Caller) -> Outcome {
     caller.may(Call::Metrics, None, None)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(([(header::CONTENT_TYPE, kind)], app.metrics.render(&app.tally)).into_response())
+    Ok(([(header::CONTENT_TYPE, kind)], app.metrics.render(&app.tally, app.memory.held())).into_response())
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse;
 use futures_util::stream;
 use serde_json::json;
@@ -25,10 +25,13 @@ use crate::http::request::{Caller, listed};
 
 /// A comment now and then keeps the connection from being taken for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How often a quiet stream looks whether the credential that opened it still holds.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Follow counts as they change
 ///
 /// An event `count` for each object and relation at first, then one whenever a count changes, always with the full count.
+/// The stream ends with the credential that opened it: when the key is revoked, or the token expires.
 #[utoipa::path(
     get, path = "/v1/live", tag = "Running",
     params(
@@ -37,8 +40,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
     ),
     responses((status = 200, description = "Server-Sent Events", body = String, content_type = "text/event-stream"), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
-pub async fn live(State(app): State<App>, caller: Caller, RawQuery(query): RawQuery) -> Outcome {
+pub async fn live(State(app): State<App>, caller: Caller, headers: HeaderMap, RawQuery(query): RawQuery) -> Outcome {
     caller.signed_in()?;
+    let credential = Credential::of(&app, &headers).await?;
     let query = query.unwrap_or_default();
     let objects = listed(&query, "objects")?.iter().map(|text| ObjectId::new(text)).collect::<Result<Vec<_>, _>>()?;
     let relations = listed(&query, "relations")?.iter().map(|text| Name::new(text)).collect::<Result<Vec<_>, _>>()?;
@@ -56,7 +60,7 @@ pub async fn live(State(app): State<App>, caller: Caller, RawQuery(query): RawQu
     // Subscribed before the first read, so that no change falls between the two.
     let subscription = app.tally.watch(&objects, &relations)?;
     let first = ask(&app, &caller, Query::Feed { viewer: None, objects, relations, counters: Vec::new() }).await?;
-    let follower = Follower::new(subscription, first, app.stopping.subscribe());
+    let follower = Follower::new(subscription, first, app.stopping.subscribe(), credential);
     let events = stream::unfold(follower, async |mut follower| {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(event)), follower))
@@ -68,16 +72,51 @@ pub async fn live(State(app): State<App>, caller: Caller, RawQuery(query): RawQu
     Ok((headers, Body::from_stream(events)).into_response())
 }
 
+/// What a stream was opened with.
+struct Credential {
+    app: App,
+    header: Option<HeaderValue>,
+    /// In seconds since 1970: when the token says that it ends.
+    ends_s: Option<u64>,
+}
+
+impl Credential {
+    async fn of(app: &App, headers: &HeaderMap) -> Result<Self, Problem> {
+        let header = headers.get(header::AUTHORIZATION).cloned();
+        let ends_s = app.auth.good_until(header.as_ref().map(HeaderValue::as_bytes)).await?;
+        // One that has ended already, by a clock that is a little off, lasts for as long as it is accepted.
+        let ends_s = ends_s.filter(|ends_s| *ends_s > now_s());
+        Ok(Self { app: app.clone(), header, ends_s })
+    }
+
+    /// Whether it would still be let in.
+    async fn holds(&self) -> bool {
+        if self.ends_s.is_some_and(|ends_s| ends_s <= now_s()) {
+            return false;
+        }
+        match self.app.auth.good_until(self.header.as_ref().map(HeaderValue::as_bytes)).await {
+            Ok(_) => true,
+            Err(error) => error.is_transient(),
+        }
+    }
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// One client: what it has been told, and what is still to tell.
 struct Follower {
     subscription: Subscription,
     stopping: watch::Receiver<bool>,
+    credential: Option<Credential>,
+    quiet_since: Instant,
     counts: BTreeMap<(ObjectId, Name), CountAnswer>,
     ready: VecDeque<String>,
 }
 
 impl Follower {
-    fn new(subscription: Subscription, first: Answer, stopping: watch::Receiver<bool>) -> Self {
+    fn new(subscription: Subscription, first: Answer, stopping: watch::Receiver<bool>, credential: Credential) -> Self {
         let mut counts = BTreeMap::new();
         if let Answer::Feed(feed) = first {
             for item in feed.items {
@@ -87,18 +126,27 @@ impl Follower {
             }
         }
         let ready = counts.iter().map(|((object, relation), count)| event(object, relation, count)).collect();
-        Self { subscription, stopping, counts, ready }
+        Self { subscription, stopping, credential: Some(credential), quiet_since: Instant::now(), counts, ready }
     }
 
-    /// The next text to send; `None` when the server stops.
+    /// The next text to send; `None` when the server stops, and after the credential has ended.
     async fn next(&mut self) -> Option<String> {
         loop {
+            if !self.credential.as_ref()?.holds().await {
+                self.credential = None;
+                return Some(": the credential has ended; come back with another\n\n".into());
+            }
             if let Some(text) = self.ready.pop_front() {
+                self.quiet_since = Instant::now();
                 return Some(text);
+            }
+            if self.quiet_since.elapsed() >= KEEP_ALIVE {
+                self.quiet_since = Instant::now();
+                return Some(":\n\n".into());
             }
             let changed = tokio::select! {
                 changed = self.subscription.next() => changed,
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(":\n\n".into()),
+                () = tokio::time::sleep(LOOK_AGAIN) => continue,
                 _ = self.stopping.wait_for(|stopping| *stopping) => return None,
             };
             self.take(changed);

@@ -21,6 +21,7 @@ pub struct Condition {
     text: Arc<str>,
     program: Arc<Program>,
     reads_object: bool,
+    reads_now: bool,
 }
 
 impl fmt::Debug for Condition {
@@ -58,13 +59,18 @@ impl Condition {
         if !unknown.is_empty() {
             return Err(format!("unknown name `{}`; a condition knows {}", unknown.join("`, `"), VARIABLES.join(", ")));
         }
-        let reads_object = references.has_variable("object");
-        Ok(Self { text: text.into(), reads_object, program: Arc::new(program) })
+        let (reads_object, reads_now) = (references.has_variable("object"), references.has_variable("now"));
+        Ok(Self { text: text.into(), reads_object, reads_now, program: Arc::new(program) })
     }
 
     /// Whether the object's row must be loaded to answer.
     pub fn reads_object(&self) -> bool {
         self.reads_object
+    }
+
+    /// Whether the answer depends on the time.
+    pub fn reads_now(&self) -> bool {
+        self.reads_now
     }
 
     /// Passes, or refuses with the condition's own text.

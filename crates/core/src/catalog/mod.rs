@@ -133,6 +133,11 @@ impl Catalog {
     pub fn relations(&self) -> impl Iterator<Item = &Arc<RelationDef>> {
         self.relations.values()
     }
+
+    /// Whether what may be read depends on the time.
+    pub fn reads_by_time(&self) -> bool {
+        self.relations.values().any(|relation| relation.when.read.as_ref().is_some_and(Condition::reads_now))
+    }
 }
 
 /// The candidate that differs from `word` by at most a third of its letters, and least.

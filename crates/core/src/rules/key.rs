@@ -7,8 +7,8 @@ use crate::limits::LABEL_BYTES_MAX;
 use crate::rows::{ApiKey, Key, Row};
 use crate::view::{Stop, View};
 
-/// Stores a key.
-pub fn put(id: &str, key: &ApiKey, view: &mut View) -> Result<Reply, Stop> {
+/// Stores a key, made at the stamped time.
+pub fn put(id: &str, key: &ApiKey, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
     if key.name.len() > LABEL_BYTES_MAX {
         return Err(Refusal::bad_request(format!("a key's name has at most {LABEL_BYTES_MAX} bytes")).into());
     }
@@ -19,7 +19,7 @@ pub fn put(id: &str, key: &ApiKey, view: &mut View) -> Result<Reply, Stop> {
     if view.row(&row_key)?.is_some() {
         return Err(Refusal::Conflict(format!("there is a key `{id}` already")).into());
     }
-    view.set(row_key, Some(Row::ApiKey(key.clone())))?;
+    view.set(row_key, Some(Row::ApiKey(ApiKey { created_at: context.now(), ..key.clone() })))?;
     Ok(Reply::Done { changed: true })
 }
 

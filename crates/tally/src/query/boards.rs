@@ -135,9 +135,10 @@ impl<E: Engine> Reader<'_, E> {
             Some(Row::Board(seasons)) => seasons,
             _ => Vec::new(),
         };
+        let now = self.store_time().await?;
         let items = seasons.into_iter().rev().map(|season| {
             let ends_at = schedule.next(season);
-            SeasonItem { season, ends_at, closed: ends_at.is_some_and(|end| end <= self.now) }
+            SeasonItem { season, ends_at, closed: ends_at.is_some_and(|end| end <= now) }
         });
         Ok(SeasonsAnswer { items: items.collect() })
     }

@@ -32,7 +32,10 @@ pub(crate) async fn answer<E: Engine>(
     auth: &Auth,
     now: Timestamp,
 ) -> Result<Answer, Error> {
-    let reader = Reader { engine, catalog, auth, now };
+    let mut reader = Reader { engine, catalog, auth, now };
+    if engine.is_shared() && catalog.reads_by_time() {
+        reader.now = reader.store_time().await?;
+    }
     match query {
         Query::Edge { relation, object, subject } => {
             reader.edge(EdgeKey { object, relation, subject }).await.map(Answer::Edge)

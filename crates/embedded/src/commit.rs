@@ -8,20 +8,20 @@ use tally_core::rules::limit;
 use tally_core::view::Wants;
 use tally_engine::{CommitError, Committed, Loaded, Mark, Seen, StoreError};
 
-use crate::store::{Batch, Position};
-use crate::{Embedded, codec, keys, unavailable};
+use crate::store::{Batch, Moment, Position, Store};
+use crate::{Embedded, codec, keys, store, unavailable};
 
 impl Embedded {
     /// Every row asked for. One runner writes, so for its own loads nothing moves meanwhile; if
     /// somebody else commits, the mark says so, and still covers everything that was seen.
     ///
-    /// None where a board has to be read first.
+    /// None where a board has to be read first, or where rows were taken back meanwhile.
     pub(crate) fn read_rows(&self, wants: &Wants) -> Result<Option<Loaded>, StoreError> {
-        let before = self.store.position();
+        let before = self.store.moment();
         let keys: Vec<Vec<u8>> = wants.rows.iter().map(keys::row).chain(wants.totals.iter().map(keys::total)).collect();
         let mut values = self.store.get_many(&keys).map_err(unavailable)?.into_iter();
         let Some(ranks) = self.boards.before(&self.store, &wants.ranks)? else { return Ok(None) };
-        let mark = mark_of(before, self.store.position());
+        let Some(mark) = mark_of(before, self.store.moment()) else { return Ok(None) };
         let mut rows = Vec::with_capacity(wants.rows.len());
         for (key, value) in wants.rows.iter().zip(values.by_ref()) {
             rows.push(value.map(|bytes| codec::read_row(key, &bytes)).transpose()?);
@@ -53,7 +53,12 @@ impl Embedded {
             totals.push(after);
         }
         batch.put(&keys::stamp(), &changes.stamp.0.to_be_bytes());
-        let position = self.store.apply(&batch).map_err(|error| CommitError::Store(unavailable(error)))?;
+        let position = self.store.apply(&batch).map_err(|error| match error {
+            store::StoreError::BatchTooLarge { .. } => CommitError::Store(StoreError::too_large()),
+            error => CommitError::Store(unavailable(error)),
+        });
+        batch.shrink();
+        let position = position?;
         self.boards.note(position, changes);
         Ok(Committed { mark: mark_at(position), totals: (!untouched).then_some(totals) })
     }
@@ -90,11 +95,29 @@ fn mark_at(position: Position) -> Mark {
     Mark(position << 1)
 }
 
-/// A read that began at one position and ended at another. It may have seen everything up to the
+/// A read that began at one moment and ended at another. It may have seen everything up to the
 /// end, which is what must be durable before it is answered; and it is odd, so that no commit takes
-/// it for a moment at which all of it was true.
-pub(crate) fn mark_of(before: Position, after: Position) -> Mark {
-    Mark(mark_at(after).0 + u64::from(before != after))
+/// it for a moment at which all of it was true. None where rows were taken back in between: it may
+/// have seen those, whatever the positions are, and has to be done again.
+pub(crate) fn mark_of(before: Moment, after: Moment) -> Option<Mark> {
+    // A failed attempt to take rows back is made good later, and moves the position alone.
+    let seen = before.position.max(after.position);
+    let mark = Mark(mark_at(seen).0 + u64::from(before.position != after.position));
+    (before.taken_back == after.taken_back).then_some(mark)
+}
+
+/// Reads until nothing is taken back meanwhile.
+pub(crate) fn marked<T>(
+    store: &Store,
+    mut read: impl FnMut() -> Result<T, StoreError>,
+) -> Result<(T, Mark), StoreError> {
+    loop {
+        let before = store.moment();
+        let found = read()?;
+        if let Some(mark) = mark_of(before, store.moment()) {
+            return Ok((found, mark));
+        }
+    }
 }
 
 /// The last position that a mark covers.
@@ -177,4 +200,22 @@ fn as_edge(row: &Row) -> Option<&Edge> {
 
 fn as_replay(row: &Row) -> Option<&Replay> {
     if let Row::Replay(replay) = row { Some(replay) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_that_may_have_seen_what_was_taken_back_has_no_mark() {
+        let moment = |position, taken_back| Moment { position, taken_back };
+        assert_eq!(mark_of(moment(8, 0), moment(8, 0)), Some(mark_at(8)));
+        assert_eq!(mark_of(moment(8, 0), moment(9, 0)).map(position_of), Some(9));
+        assert_ne!(mark_of(moment(8, 0), moment(9, 0)), Some(mark_at(9)), "no commit takes it for one moment");
+        // Nine came and went in between.
+        assert_eq!(mark_of(moment(8, 0), moment(8, 1)), None);
+        assert_eq!(mark_of(moment(9, 0), moment(8, 1)), None);
+        // Taken back in name before, in fact only now: what was seen waits for what will never be durable.
+        assert_eq!(mark_of(moment(9, 1), moment(8, 1)).map(position_of), Some(9));
+    }
 }

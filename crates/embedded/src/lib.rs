@@ -51,11 +51,12 @@ impl Embedded {
     async fn board_page(&self, board: &BoardKey, from: &BoardFrom, limit: usize) -> Result<Page, StoreError> {
         loop {
             self.boards_read(&[board]).await?;
-            let before = self.store.position();
+            let before = self.store.moment();
             if let Some(mut items) = self.boards.page(&self.store, board, from, limit.saturating_add(1))? {
+                let Some(mark) = commit::mark_of(before, self.store.moment()) else { continue };
                 let more = items.len() > limit;
                 items.truncate(limit);
-                return Ok(Page { items, more, mark: commit::mark_of(before, self.store.position()) });
+                return Ok(Page { items, more, mark });
             }
         }
     }

@@ -5,13 +5,22 @@ use std::ops::Bound;
 use tally_core::rows::{JobId, Key, LimitKey, ListKey, ReplayKey, Row};
 use tally_engine::{Page, Place, Range, StoreError};
 
-use crate::commit::mark_of;
+use crate::commit::marked;
 use crate::store::Store;
 use crate::{codec, keys, unavailable};
 
 /// One page of a range.
 pub(crate) fn scan(store: &Store, range: &Range, limit: usize) -> Result<Page, StoreError> {
-    let mut page = match range {
+    let (mut page, mark) = marked(store, || page_of(store, range, limit))?;
+    page.mark = mark;
+    page.more = page.items.len() > limit;
+    page.items.truncate(limit);
+    Ok(page)
+}
+
+/// The rows of a page and one more, not marked yet.
+fn page_of(store: &Store, range: &Range, limit: usize) -> Result<Page, StoreError> {
+    Ok(match range {
         Range::List { list, after } => scan_list(store, list, after.as_ref(), limit)?,
         Range::OpenJobs => {
             let ids = keys_with(store, &[keys::OPEN_JOBS], limit + 1)?;
@@ -36,31 +45,25 @@ pub(crate) fn scan(store: &Store, range: &Range, limit: usize) -> Result<Page, S
         // The orders of boards are beside the store.
         Range::Board { .. } => Page::default(),
         Range::Rows { after } => every_row(store, after.as_ref(), limit.saturating_add(1))?,
-    };
-    page.more = page.items.len() > limit;
-    page.items.truncate(limit);
-    Ok(page)
+    })
 }
 
 fn scan_list(store: &Store, list: &ListKey, after: Option<&Place>, limit: usize) -> Result<Page, StoreError> {
-    let before = store.position();
     let prefix = keys::list_prefix(list);
     let from = after.map(|place| keys::place(list, place));
     let low = from.as_ref().map_or(Bound::Included(&prefix[..]), |from| Bound::Excluded(&from[..]));
     let high = keys::after_prefix(&prefix);
     let found = store.scan((low, Bound::Excluded(&high)), limit + 1, false).map_err(unavailable)?;
-    let mark = mark_of(before, store.position());
     let mut items = Vec::with_capacity(found.len());
     for (key, value) in found {
         let (key, edge) = codec::read_entry(list.side, &key, &value)?;
         items.push((Key::Edge(key), Row::Edge(edge)));
     }
-    Ok(Page { items, more: false, mark })
+    Ok(Page { items, ..Page::default() })
 }
 
 /// Table by table, each in the order of its keys.
 fn every_row(store: &Store, after: Option<&Key>, limit: usize) -> Result<Page, StoreError> {
-    let before = store.position();
     let from = after.map(keys::row);
     let first = from.as_ref().map_or(0, |from| from[0]);
     let mut items = Vec::new();
@@ -77,7 +80,7 @@ fn every_row(store: &Store, after: Option<&Key>, limit: usize) -> Result<Page, S
             items.push((key, row));
         }
     }
-    Ok(Page { items, more: false, mark: mark_of(before, store.position()) })
+    Ok(Page { items, ..Page::default() })
 }
 
 fn keys_with(store: &Store, prefix: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -91,7 +94,6 @@ fn keys_between(store: &Store, low: &[u8], high: &[u8], limit: usize) -> Result<
 
 /// Looks the rows up. One that has gone meanwhile is left out.
 fn rows(store: &Store, wanted: impl Iterator<Item = Key>) -> Result<Page, StoreError> {
-    let before = store.position();
     let mut items = Vec::new();
     for key in wanted {
         if let Some(bytes) = store.get(&keys::row(&key)).map_err(unavailable)? {
@@ -99,7 +101,7 @@ fn rows(store: &Store, wanted: impl Iterator<Item = Key>) -> Result<Page, StoreE
             items.push((key, row));
         }
     }
-    Ok(Page { items, more: false, mark: mark_of(before, store.position()) })
+    Ok(Page { items, ..Page::default() })
 }
 
 fn limit_key(key: &[u8]) -> Option<LimitKey> {

@@ -1,4 +1,4 @@
-//! A full disk: writes are refused, reads go on, and writes resume by themselves when there is space.
+//! A full disk, and a read-only one: writes are refused, reads go on, and writes resume by themselves when there is space.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
@@ -34,6 +34,11 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         drop(Command::new("umount").arg("-l").arg(self.path()).status());
     }
+}
+
+fn remount(disk: &SmallDisk, how: &str) {
+    let mounted = Command::new("mount").args(["-o", &format!("remount,{how}")]).arg(disk.path()).status().unwrap();
+    assert!(mounted.success(), "the disk can be remounted {how}");
 }
 
 fn fill(disk: &SmallDisk) {
@@ -116,4 +121,22 @@ fn a_store_killed_on_a_full_disk_opens_when_there_is_space() {
     assert!(refused.is_transient(), "{refused}");
     free(&disk);
     assert_eq!(numbered_len(&Store::open(&folder, tiny()).unwrap()), acknowledged);
+}
+
+#[test]
+fn a_store_on_a_read_only_disk_says_so_and_opens_when_it_can_be_written() {
+    let disk = SmallDisk::new(4_096);
+    let folder = disk.path().join("store");
+    let store = Store::open(&folder, tiny()).unwrap();
+    let mut batch = Batch::new();
+    for n in 1..=50 {
+        numbered(&mut batch, n);
+        commit(&store, &batch).unwrap();
+    }
+    drop(store);
+    remount(&disk, "ro");
+    let error = Store::open(&folder, tiny()).unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("Read-only file system"), "{error}");
+    remount(&disk, "rw");
+    assert_eq!(numbered_len(&Store::open(&folder, tiny()).unwrap()), 50);
 }

@@ -88,10 +88,6 @@ fn a_flipped_bit_anywhere_in_the_log_is_refused_or_costs_only_the_end() {
             Ok(store) => assert!(numbered_len(&store) >= 119),
             Err(StoreError::Damaged { .. }) => {
                 refused += 1;
-                let salvaged = Store::open(flipped.path(), Options { salvage: true, ..tiny() }).unwrap();
-                numbered_len(&salvaged);
-                drop(salvaged);
-                numbered_len(&open(flipped.path()).unwrap());
             }
             Err(error) => panic!("{error}"),
         }
@@ -109,12 +105,6 @@ fn a_missing_segment_is_refused_with_what_is_missing() {
         std::fs::remove_file(segments.nth(missing).unwrap()).unwrap();
         let error = open(folder.path()).unwrap_err();
         assert!(matches!(&error, StoreError::Damaged { why, .. } if why.contains("missing")), "{error}");
-
-        let salvaged = Store::open(folder.path(), Options { salvage: true, ..tiny() }).unwrap();
-        let n = numbered_len(&salvaged);
-        assert!((missing == 0) == (n == 0) && n < 120, "{n}");
-        drop(salvaged);
-        assert_eq!(numbered_len(&open(folder.path()).unwrap()), n);
     }
 }
 

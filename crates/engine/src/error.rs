@@ -11,7 +11,20 @@ pub enum StoreError {
     Broken(String),
 }
 
+/// Why one commit is refused by a store that would take half of it.
+const TOO_LARGE: &str = "these changes are more than the store takes at once";
+
 impl StoreError {
+    /// More changes than the store takes at once; nothing was written. Fewer commands may fit.
+    pub fn too_large() -> Self {
+        Self::Broken(TOO_LARGE.into())
+    }
+
+    /// Whether this is [`StoreError::too_large`].
+    pub fn is_too_large(&self) -> bool {
+        matches!(self, Self::Broken(why) if why == TOO_LARGE)
+    }
+
     /// Whether trying again later may help.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_))

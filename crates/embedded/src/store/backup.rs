@@ -1,16 +1,14 @@
 //! A copy of the store as of one moment, written while the store is in use.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use super::{
     Position, Snapshot,
-    error::{Doing, Result, StoreError},
-    folder::{Folder, sync_folder},
+    error::Result,
+    folder::{Folder, make_folder, sync_folder},
     log::{LogFolder, LogWriter},
+    merge::Row,
+    partial::Partial,
     shared::Shared,
     tables::Tables,
 };
@@ -29,45 +27,44 @@ pub struct BackupReport {
 }
 
 pub(super) fn backup(shared: &Arc<Shared>, target: &Path, progress: impl FnMut(u64, u64)) -> Result<BackupReport> {
-    refuse_existing(target)?;
+    let partial = Partial::begin(target)?;
     let snapshot = Snapshot::take(shared.clone());
     durable(shared, snapshot.position())?;
-    let partial = partial_path(target)?;
-    let written = write(shared, &snapshot, &partial, progress).and_then(|report| {
-        // An empty folder is replaced; anything that has come there meanwhile is not.
-        fs::rename(&partial, target).doing("put the backup at", target)?;
-        sync_folder(target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
-        Ok(report)
-    });
-    written.inspect_err(|_| drop(fs::remove_dir_all(&partial)))
+    let position = snapshot.position();
+    let report = write(&partial.path(), snapshot.iter()?, position, shared.options.segment_bytes, progress)?;
+    partial.finish()?;
+    Ok(report)
 }
 
-fn write(
-    shared: &Shared,
-    snapshot: &Snapshot,
-    partial: &Path,
+/// Writes rows, sorted by their keys, as a store of its own.
+pub(super) fn write(
+    path: &Path,
+    rows: impl Iterator<Item = Result<Row>>,
+    position: Position,
+    segment_bytes: u64,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<BackupReport> {
-    let folder = Folder::lock(partial)?;
+    let folder = Folder::lock(path)?;
+    make_folder(&folder.rows())?;
     let tables = Tables::open(&folder.rows(), 1 << 20)?;
-    let (mut rows, mut bytes) = (0, 0);
-    let changes = snapshot.iter()?.map(|row| {
+    let (mut count, mut bytes) = (0, 0);
+    let changes = rows.map(|row| {
         let (key, value) = row?;
-        rows += 1;
+        count += 1;
         bytes += (key.len() + value.len()) as u64;
-        if rows % 10_000 == 0 {
-            progress(rows, bytes);
+        if count % 10_000 == 0 {
+            progress(count, bytes);
         }
         Ok((key, Some(value)))
     });
-    tables.ingest(changes, snapshot.position())?;
-    progress(rows, bytes);
-    fs::create_dir_all(folder.log()).doing("create the folder", folder.log())?;
-    let log = LogFolder::new(folder.log(), shared.options.segment_bytes);
-    LogWriter::open(&log, 1, snapshot.position() + 1, snapshot.position())?;
+    tables.ingest(changes, position)?;
+    progress(count, bytes);
+    make_folder(&folder.log())?;
+    let log = LogFolder::new(folder.log(), segment_bytes);
+    LogWriter::open(&log, 1, position + 1, position)?;
     sync_folder(&folder.log())?;
     folder.write_format()?;
-    Ok(BackupReport { position: snapshot.position(), rows, bytes, disk_bytes: tables.bytes() })
+    Ok(BackupReport { position, rows: count, bytes, disk_bytes: tables.bytes() })
 }
 
 /// A backup must not hold what the store may still take back.
@@ -75,26 +72,4 @@ fn durable(shared: &Shared, position: Position) -> Result<()> {
     let written = || (shared.durable() >= position).then_some(Ok(()));
     let outcome = || written().or_else(|| shared.outcome(position).filter(|outcome| outcome.is_err()));
     super::wait::block_on(shared.waiters.wait(position, outcome))
-}
-
-fn refuse_existing(target: &Path) -> Result<()> {
-    let taken = match fs::read_dir(target) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-    };
-    if taken {
-        return Err(StoreError::TargetExists { target: target.to_path_buf() });
-    }
-    Ok(())
-}
-
-/// A new name next to the target, so that the last step is a rename.
-fn partial_path(target: &Path) -> Result<PathBuf> {
-    let mut name = target.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".partial-{}", std::process::id()));
-    let partial = target.with_file_name(name);
-    if partial.exists() {
-        fs::remove_dir_all(&partial).doing("remove", &partial)?;
-    }
-    Ok(partial)
 }

@@ -11,7 +11,10 @@ use super::error::{Result, StoreError};
 pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
 /// The largest batch, which bounds what a segment, a read of the log and one sync have to hold.
-pub const BATCH_BYTES_MAX: usize = 64 << 20;
+pub const BATCH_BYTES_MAX: usize = 128 << 20;
+
+/// Buffers that were larger once are not kept.
+pub(super) const BUFFER_BYTES_KEPT: usize = 16 << 20;
 
 /// Puts and deletes that become visible and durable together. Later changes of one key win.
 #[derive(Debug, Default, Clone)]
@@ -47,6 +50,12 @@ impl Batch {
         self.bad_key = false;
     }
 
+    /// Empties the batch, and lets go of memory that only a few batches need.
+    pub(crate) fn shrink(&mut self) {
+        self.clear();
+        self.bytes.shrink_to(BUFFER_BYTES_KEPT);
+    }
+
     /// How many changes it holds.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -74,12 +83,13 @@ impl Batch {
     }
 
     /// The bytes for the log, once the limits hold.
-    pub(super) fn payload(&self) -> Result<&[u8]> {
+    pub(super) fn payload(&self, bytes_max: usize) -> Result<&[u8]> {
         if self.bad_key {
             return Err(StoreError::BadKey);
         }
-        if self.bytes.len() > BATCH_BYTES_MAX {
-            return Err(StoreError::BatchTooLarge { bytes: self.bytes.len(), max: BATCH_BYTES_MAX });
+        let max = bytes_max.min(BATCH_BYTES_MAX);
+        if self.bytes.len() > max {
+            return Err(StoreError::BatchTooLarge { bytes: self.bytes.len(), max });
         }
         Ok(&self.bytes)
     }
@@ -157,7 +167,7 @@ mod tests {
         batch.put(b"a", b"");
         batch.delete(b"b");
         batch.put(&[9; 300], &long);
-        let payload = ByteView::new(batch.payload().unwrap());
+        let payload = ByteView::new(batch.payload(BATCH_BYTES_MAX).unwrap());
         let read: Vec<_> = Changes::of(&payload).collect();
         assert_eq!(read.len(), batch.len());
         assert_eq!((&*read[0].0, read[0].1.as_deref()), (&b"a"[..], Some(&b""[..])));
@@ -169,7 +179,7 @@ mod tests {
     fn cut_payloads_end_early_and_never_panic() {
         let mut batch = Batch::new();
         batch.put(&[3; 200], &[4; 200]);
-        let whole = batch.payload().unwrap();
+        let whole = batch.payload(BATCH_BYTES_MAX).unwrap();
         for cut in 0..whole.len() {
             assert_eq!(Changes::of(&ByteView::new(&whole[..cut])).count(), 0);
         }
@@ -180,9 +190,9 @@ mod tests {
         for key in [&b""[..], b"\0x", &[1; KEY_BYTES_MAX + 1]] {
             let mut batch = Batch::new();
             batch.put(key, b"v");
-            assert!(matches!(batch.payload(), Err(StoreError::BadKey)));
+            assert!(matches!(batch.payload(BATCH_BYTES_MAX), Err(StoreError::BadKey)));
             batch.clear();
-            assert!(batch.payload().is_ok());
+            assert!(batch.payload(BATCH_BYTES_MAX).is_ok());
         }
     }
 }

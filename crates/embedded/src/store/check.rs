@@ -1,15 +1,13 @@
 //! Reads everything, and verifies every checksum on the way.
 
-use std::{fs::File, io::Read, path::Path, sync::Arc};
-
-use xxhash_rust::xxh3::Xxh3;
+use std::{path::Path, sync::Arc};
 
 use super::{
     Snapshot,
-    error::{Doing, Result, StoreError},
-    record::u64_at,
+    error::{Result, StoreError},
     replay::{Replayed, replay},
     shared::Shared,
+    versions,
 };
 
 /// What a check has read.
@@ -57,7 +55,7 @@ fn check_log(shared: &Shared) -> Result<Replayed> {
             _ if shared.tables.ingested()? > ingested && attempts.next().is_some() => {}
             Err(StoreError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound && attempts.next().is_some() => {}
-            Ok((_, Some(damage))) => return Err(damage.error),
+            Ok((_, Some(damage))) => return Err(damage),
             Err(error) => return Err(error),
         }
     }
@@ -65,29 +63,16 @@ fn check_log(shared: &Shared) -> Result<Replayed> {
 
 /// The library names the list of tables together with its checksum, but does not compare it.
 pub(super) fn verify_manifest(rows: &Path) -> Result<()> {
-    let current = rows.join("current");
-    let bytes = std::fs::read(&current).doing("read", &current)?;
-    let (Some(id), Some(low), Some(high)) = (u64_at(&bytes, 0), u64_at(&bytes, 8), u64_at(&bytes, 16)) else {
-        return Err(StoreError::damaged(current, "it is cut short"));
-    };
-    let list = rows.join(format!("v{id}"));
+    let named = versions::current(rows)?;
+    let list = versions::list_path(rows, named.id);
     if !list.exists() {
         return Err(StoreError::damaged(list, "it is missing"));
     }
-    verify(&list, u128::from(low) | u128::from(high) << 64)
+    verify(&list, named.checksum)
 }
 
-fn verify(path: &Path, expected: u128) -> Result<()> {
-    let mut hasher = Xxh3::new();
-    let mut buffer = vec![0; 1 << 20];
-    let mut file = File::open(path).doing("read", path)?;
-    loop {
-        match file.read(&mut buffer).doing("read", path)? {
-            0 => break,
-            read => hasher.update(&buffer[..read]),
-        }
-    }
-    if hasher.digest128() == expected {
+pub(super) fn verify(path: &Path, expected: u128) -> Result<()> {
+    if versions::checksum(path)? == expected {
         Ok(())
     } else {
         Err(StoreError::damaged(path, "its bytes are not those that were written"))

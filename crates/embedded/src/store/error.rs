@@ -1,6 +1,10 @@
 //! What can go wrong, and what a person can do about it.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// An error of the store. Cheap to clone, because one failed sync answers many waiters.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -50,8 +54,9 @@ pub enum StoreError {
 
     /// Files are missing, cut or altered, so that answered writes would be lost by going on.
     #[error(
-        "the store is damaged at {}: {why}. Restore a backup, or open it once with salvage to keep what is before the damage",
-        file.display()
+        "the store is damaged at {}: {why}. Restore a backup with `tally restore BACKUP --to NEW`, or keep what can \
+         still be read with `tally salvage {} --to NEW`",
+        file.display(), folder_of(file).display()
     )]
     Damaged {
         /// The file that is damaged or missing.
@@ -74,6 +79,16 @@ pub enum StoreError {
         why: String,
     },
 
+    /// The batch was not made durable, and the disk would not let it be taken back for good either.
+    #[error(
+        "the write was not made durable, and whether it is gone for good is not known: {why}. Send it again \
+         once writes are taken; what is there already is not done twice with the same Idempotency-Key"
+    )]
+    Unsettled {
+        /// Why, for instance a disk that refuses every sync.
+        why: String,
+    },
+
     /// The batch is larger than a log record may be.
     #[error("a batch of {bytes} bytes is over the limit of {max}: split it")]
     BatchTooLarge {
@@ -91,6 +106,13 @@ pub enum StoreError {
     #[error("{} exists already: name a folder that does not exist yet, or an empty one", target.display())]
     TargetExists {
         /// Where the backup should have gone.
+        target: PathBuf,
+    },
+
+    /// Two backups of one name, for instance.
+    #[error("{} is being made by somebody else at the moment: wait for that, or use another name", target.display())]
+    BeingMade {
+        /// What is being made.
         target: PathBuf,
     },
 
@@ -126,12 +148,19 @@ impl StoreError {
     /// Whether the same call may succeed later without anybody changing the data.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::Discarded { .. } | Self::Io { .. })
+        matches!(self, Self::Unavailable { .. } | Self::Discarded { .. } | Self::Unsettled { .. } | Self::Io { .. })
     }
 
     pub(super) fn damaged(file: impl Into<PathBuf>, why: impl Into<String>) -> Self {
         Self::Damaged { file: file.into(), why: why.into() }
     }
+}
+
+/// The store that a file belongs to.
+fn folder_of(file: &Path) -> &Path {
+    let inside =
+        |path: &&Path| path.file_name().is_some_and(|name| name == "log" || name == "rows" || name == "FORMAT");
+    file.ancestors().find(inside).and_then(Path::parent).unwrap_or(file)
 }
 
 /// Says what was being done when the system refused.

@@ -9,7 +9,8 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write,
+    io::{ErrorKind, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -28,19 +29,58 @@ const LOCK_FILE: &str = "LOCK";
 pub(super) struct Folder {
     path: PathBuf,
     _lock: File,
+    /// What of this was not there before.
+    made: Made,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    folder: bool,
+    lock: bool,
 }
 
 impl Folder {
     /// Creates the folder when it is missing, and locks it.
     pub(super) fn lock(path: &Path) -> Result<Self> {
-        fs::create_dir_all(path).doing("create the folder", path)?;
+        let made_folder = !path.try_exists().doing("look for", path)?;
         let lock_path = path.join(LOCK_FILE);
-        let lock =
-            OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).doing("open", &lock_path)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: lock }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked { folder: path.to_path_buf() }),
-            Err(error) => Err(error.into()).doing("lock", lock_path),
+        loop {
+            make_folder(path)?;
+            let mut opening = OpenOptions::new();
+            opening.write(true).mode(0o600);
+            let (lock, made_lock) = match opening.create_new(true).open(&lock_path) {
+                Ok(lock) => (lock, true),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    match opening.create_new(false).open(&lock_path) {
+                        Ok(lock) => (lock, false),
+                        Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                        Err(error) => return Err(error).doing("open", lock_path),
+                    }
+                }
+                // Whoever had the folder has just removed it.
+                Err(error) if error.kind() == ErrorKind::NotFound && !path.exists() => continue,
+                Err(error) => return Err(error).doing("open", lock_path),
+            };
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if !is_at(&lock, &lock_path) => {}
+                Ok(()) => {
+                    let made = Made { folder: made_folder, lock: made_lock };
+                    return Ok(Self { path: path.to_path_buf(), _lock: lock, made });
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(StoreError::Locked { folder: path.to_path_buf() }),
+                Err(error) => return Err(error.into()).doing("lock", lock_path),
+            }
+        }
+    }
+
+    /// Leaves a folder that will not be a store as it was found.
+    pub(super) fn leave(&self) {
+        if self.made.lock {
+            drop(fs::remove_file(self.path.join(LOCK_FILE)));
+        }
+        if self.made.folder {
+            // Refused unless it is empty.
+            drop(fs::remove_dir(&self.path));
         }
     }
 
@@ -61,10 +101,10 @@ impl Folder {
         let file = self.path.join(FORMAT_FILE);
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 return self.refuse_strangers().map(|()| None);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(StoreError::damaged(file, "it is not text"));
             }
             Err(error) => return Err(error).doing("read", file),
@@ -86,7 +126,12 @@ impl Folder {
     /// Marks the store as created. Everything else must be on disk before.
     pub(super) fn write_format(&self) -> Result<()> {
         let (file, partial) = (self.path.join(FORMAT_FILE), self.path.join("FORMAT.partial"));
-        File::create(&partial)
+        OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&partial)
             .and_then(|mut out| {
                 writeln!(out, "tally store format {FORMAT}")?;
                 out.sync_all()
@@ -106,6 +151,17 @@ impl Folder {
         }
         Ok(())
     }
+}
+
+/// Whether a file is still what its name stands for: a lock on one that was removed meanwhile locks nothing.
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |meta: fs::Metadata| (meta.dev(), meta.ino());
+    file.metadata().map(id).ok() == fs::metadata(path).map(id).ok()
+}
+
+/// Makes a folder, and those above it that are missing, for this user alone.
+pub(super) fn make_folder(path: &Path) -> Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).doing("create the folder", path)
 }
 
 /// Makes the names in a folder durable.

@@ -47,6 +47,8 @@ struct Closed {
     path: PathBuf,
     last: u64,
     bytes: u64,
+    /// Whether it may be written to again: the disk never failed under it.
+    sound: bool,
 }
 
 #[derive(Debug)]
@@ -71,30 +73,42 @@ impl LogFolder {
     /// Takes up a segment of an earlier run, which is only read from now on.
     pub(super) fn add_closed(&self, path: PathBuf, last: u64) {
         let bytes = fs::metadata(&path).map_or(0, |meta| meta.len());
-        self.kept().closed.push_back(Closed { path, last, bytes });
+        // Nobody knows any more whether the disk failed under it.
+        self.kept().closed.push_back(Closed { path, last, bytes, sound: false });
     }
 
-    /// Lets go of the segments whose every batch is in the tables.
+    /// Lets go of the segments whose every batch is in the tables. What cannot go now goes the next time.
     pub(super) fn retire(&self, ingested: u64) -> Result<()> {
         let mut kept = self.kept();
-        let mut renamed = false;
-        while kept.closed.front().is_some_and(|oldest| oldest.last <= ingested) {
-            let Some(Closed { path, bytes, .. }) = kept.closed.pop_front() else {
-                break;
-            };
-            if bytes == self.segment_bytes && kept.spares.len() < SPARES_MAX {
+        let mut aside = Vec::new();
+        let mut outcome = Ok(());
+        while let Some(oldest) = kept.closed.front().filter(|oldest| oldest.last <= ingested) {
+            let (path, bytes) = (oldest.path.clone(), oldest.bytes);
+            let again = oldest.sound && bytes == self.segment_bytes && kept.spares.len() + aside.len() < SPARES_MAX;
+            outcome = if again {
                 let spare = self.spare_path(&mut kept);
-                fs::rename(&path, &spare).doing("put aside", &path)?;
-                kept.spares.push(Spare { path: spare, bytes });
-                renamed = true;
+                let renamed = fs::rename(&path, &spare).doing("put aside", &path);
+                aside.push(Spare { path: spare, bytes });
+                renamed
             } else {
-                fs::remove_file(&path).doing("remove", &path)?;
+                fs::remove_file(&path).doing("remove", &path)
+            };
+            if outcome.is_err() {
+                break;
             }
+            kept.closed.pop_front();
         }
         drop(kept);
         // A spare gets a new head while it still has its spare's name. If the old name came back after a
-        // crash, that head would be taken for damage.
-        if renamed { sync_folder(&self.path) } else { Ok(()) }
+        // crash, that head would be taken for damage: so nobody may have it before the old name is gone for good.
+        match outcome.and_then(|()| if aside.is_empty() { Ok(()) } else { sync_folder(&self.path) }) {
+            Ok(()) => self.kept().spares.extend(aside),
+            Err(error) => {
+                aside.iter().for_each(|spare| drop(fs::remove_file(&spare.path)));
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Makes spares ahead of need, off the path of any write. Runs until [`LogFolder::close`].
@@ -158,9 +172,13 @@ pub(super) struct LogWriter {
     path: PathBuf,
     number: u64,
     at: u64,
+    /// Up to here something may have been written that was never synced.
+    written: u64,
     bytes: u64,
     /// The last position written and synced.
     synced: u64,
+    /// Whether a write or a sync of this segment failed.
+    failed: bool,
     asked_for_spare: bool,
 }
 
@@ -179,7 +197,8 @@ impl LogWriter {
                 drop(fs::remove_file(&path));
             })?;
         folder.kept().current_bytes = bytes;
-        Ok(Self { file, path, number, at: SEGMENT_HEAD_BYTES as u64, bytes, synced: follows, asked_for_spare: false })
+        let at = SEGMENT_HEAD_BYTES as u64;
+        Ok(Self { file, path, number, at, written: at, bytes, synced: follows, failed: false, asked_for_spare: false })
     }
 
     /// The first segment of a run.
@@ -194,6 +213,21 @@ impl LogWriter {
         let fresh = Self::start(folder, self.number + 1, last + 1, self.synced, self.bytes)?;
         self.hand_over(folder);
         Ok(fresh)
+    }
+
+    /// Sees to it that nothing behind the last sync is ever read again, so that what is refused stays away. `Ok`
+    /// says that this survives a crash of the machine; otherwise it survives at least one of the process.
+    pub(super) fn cut(&self) -> Result<()> {
+        if self.written <= self.at {
+            return Ok(());
+        }
+        // Reading ends where a record has no position.
+        let blank = [0; record::RECORD_HEAD_BYTES];
+        self.file
+            .write_all_at(&blank, self.at)
+            .or_else(|_| self.file.set_len(self.at))
+            .and_then(|()| self.file.sync_data())
+            .doing("cut the log", &self.path)
     }
 
     /// The last position that is on disk.
@@ -231,11 +265,14 @@ impl LogWriter {
         if sealed.is_empty() {
             return Ok(());
         }
+        self.written = self.at + sealed.len() as u64;
+        self.failed = true;
         self.file
             .write_all_at(sealed, self.at)
             .and_then(|()| self.file.sync_data())
             .doing("write the log", &self.path)?;
-        self.at += sealed.len() as u64;
+        self.failed = false;
+        self.at = self.written;
         self.synced = last;
         Ok(())
     }
@@ -249,7 +286,12 @@ impl LogWriter {
     }
 
     fn hand_over(&self, folder: &LogFolder) {
-        folder.kept().closed.push_back(Closed { path: self.path.clone(), last: self.synced, bytes: self.bytes });
+        folder.kept().closed.push_back(Closed {
+            path: self.path.clone(),
+            last: self.synced,
+            bytes: self.bytes,
+            sound: !self.failed,
+        });
     }
 
     fn ask_for_spare(&self, folder: &LogFolder) {

@@ -21,9 +21,11 @@ mod open;
 mod options;
 mod order;
 mod overlay;
+mod partial;
 mod read;
 mod record;
 mod replay;
+mod salvage;
 mod segment;
 mod shared;
 mod snapshot;
@@ -31,6 +33,7 @@ mod sort;
 mod stats;
 mod syncer;
 mod tables;
+mod versions;
 mod wait;
 
 use std::{
@@ -48,6 +51,8 @@ pub use error::{Result, StoreError};
 pub use folder::FORMAT;
 pub use merge::Row;
 pub use options::{Options, Sync};
+pub use partial::{Partial, remove_left};
+pub use salvage::{SalvageReport, salvage};
 pub use shared::State;
 pub use snapshot::Snapshot;
 pub use stats::Stats;
@@ -56,6 +61,15 @@ use shared::Shared;
 
 /// Counts the batches of a store, from one. Later batches have larger positions.
 pub type Position = u64;
+
+/// See [`Store::moment`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// The last position that can be read.
+    pub position: Position,
+    /// How often batches were taken back.
+    pub taken_back: usize,
+}
 
 /// A store that is open. Share it behind an `Arc`; it closes when dropped.
 pub struct Store {
@@ -133,6 +147,14 @@ impl Store {
         self.shared.writer().visible
     }
 
+    /// The same, with how often batches were taken back. If that differs before and after some reads, they may have
+    /// seen what was taken back in between.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        let writer = self.shared.writer();
+        Moment { position: writer.visible, taken_back: writer.discarded.len() }
+    }
+
     /// How often batches were taken back since it was opened.
     #[must_use]
     pub fn taken_back(&self) -> usize {
@@ -172,7 +194,7 @@ impl Store {
     /// `progress` gets the rows and bytes written so far.
     ///
     /// # Errors
-    /// The target is not empty, or a disk refuses. A failed backup leaves nothing at the target.
+    /// The target is not empty, another backup of that name is being made, or a disk refuses. A failed backup leaves nothing at the target.
     pub fn backup(&self, target: &Path, progress: impl FnMut(u64, u64)) -> Result<BackupReport> {
         backup::backup(&self.shared, target, progress)
     }

@@ -1,15 +1,12 @@
 //! The threads behind the answer: one moves rows from memory into the tables, one merges tables.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, MutexGuard},
-};
+use std::sync::{Arc, MutexGuard};
 
 use super::{
     error::{Result, StoreError},
     merge::{Merge, Source},
     overlay::Overlay,
-    shared::{Mover, RETRY_EVERY, Shared},
+    shared::{Mover, Retry, Shared},
 };
 
 /// Small overlays (snapshots make them) wait for company up to this many, because each bulk is one more
@@ -21,12 +18,12 @@ const UNMERGED_MAX: usize = 16;
 
 /// Moves frozen overlays into the tables until the store closes.
 pub(super) fn run(shared: &Shared) {
+    let mut retry = Retry::default();
     loop {
         let Some(due) = next(shared) else { return };
-        let since = shared.tables.next_table();
-        let moved = guarded(|| move_on(shared, &due));
-        match moved {
+        match move_on(shared, &due) {
             Ok(()) => {
+                retry = Retry::default();
                 let mut mover = shared.mover();
                 mover.failing = None;
                 mover.merges_due += 1;
@@ -37,12 +34,12 @@ pub(super) fn run(shared: &Shared) {
             Err(StoreError::Closed) => return,
             Err(error) => {
                 tracing::error!(%error, "rows cannot be moved into the tables; they stay in memory and in the log");
-                shared.tables.remove_leftovers(since);
+                put_right(shared);
                 let mut mover = shared.mover();
                 mover.failing = Some(error.to_string());
                 drop(mover);
                 shared.unready.wake(u64::MAX);
-                if pause(shared) {
+                if pause(shared, &mut retry) {
                     return;
                 }
             }
@@ -53,6 +50,7 @@ pub(super) fn run(shared: &Shared) {
 /// Merges tables until the store closes.
 pub(super) fn run_merges(shared: &Shared) {
     let mut done = None;
+    let mut retry = Retry::default();
     loop {
         let due = {
             let mover = shared
@@ -64,26 +62,35 @@ pub(super) fn run_merges(shared: &Shared) {
             }
             mover.merges_due
         };
-        let since = shared.tables.next_table();
-        match guarded(|| shared.tables.compact()) {
-            Ok(true) => shared.nudge_mover(),
+        match shared.tables.compact() {
+            Ok(true) => {
+                retry = Retry::default();
+                shared.nudge_mover();
+            }
             Ok(false) => done = Some(due),
             Err(error) => {
                 if shared.mover().closing {
                     return;
                 }
                 tracing::error!(%error, "tables cannot be merged; reads get slower until they can");
-                shared.tables.remove_leftovers(since);
+                put_right(shared);
                 if shared.tables.unmerged() >= UNMERGED_MAX {
                     // Nothing moves now, and callers should not wait for it.
                     shared.mover().failing = Some(error.to_string());
                     shared.unready.wake(u64::MAX);
                 }
-                if pause(shared) {
+                if pause(shared, &mut retry) {
                     return;
                 }
             }
         }
+    }
+}
+
+/// The next work tries it again before it begins.
+fn put_right(shared: &Shared) {
+    if let Err(error) = shared.tables.put_right() {
+        tracing::error!(%error, "what failed work left behind stays for now");
     }
 }
 
@@ -152,20 +159,10 @@ fn wait<'a>(shared: &'a Shared, mover: MutexGuard<'a, Mover>) -> MutexGuard<'a, 
 }
 
 /// Sleeps before the next try. Says whether the store closes.
-fn pause(shared: &Shared) -> bool {
+fn pause(shared: &Shared, retry: &mut Retry) -> bool {
     let (mover, _) = shared
         .moved
-        .wait_timeout_while(shared.mover(), RETRY_EVERY, |mover| !mover.closing)
+        .wait_timeout_while(shared.mover(), retry.next(), |mover| !mover.closing)
         .expect("no holder of this lock panics");
     mover.closing
-}
-
-/// A panic of the tables' library must not end the thread unnoticed.
-fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(StoreError::Tables {
-            doing: "work on",
-            why: "an invariant of the tables is broken; run a check, or restore a backup".into(),
-        })
-    })
 }

@@ -11,13 +11,14 @@ use byteview::ByteView;
 
 use super::{
     error::{Doing, Result, StoreError},
-    folder::{Folder, sync_folder},
+    folder::{Folder, make_folder, sync_folder},
     log::{LogFolder, LogWriter},
     options::Options,
     overlay::{Overlay, Overlays},
-    replay::{Damage, Replayed, replay},
+    replay::{Replayed, replay},
     shared::Shared,
     tables::Tables,
+    versions::CURRENT_PARTIAL,
 };
 
 /// Less is not worth a thread.
@@ -29,7 +30,8 @@ const BUILDERS_MAX: usize = 4;
 /// Everything that the store's threads need to start.
 pub(super) fn open(path: &Path, options: Options) -> Result<(Shared, LogWriter)> {
     let folder = Folder::lock(path)?;
-    let created = match folder.format()? {
+    let format = folder.format().inspect_err(|_| folder.leave())?;
+    let created = match format {
         None => {
             clear_interrupted(&folder)?;
             true
@@ -37,18 +39,29 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Shared, LogWriter)>
         Some(format) => {
             migrate(&folder, format)?;
             require(&folder.rows().join("current"))?;
+            require(&folder.rows().join("tables"))?;
             require(&folder.log())?;
             false
         }
     };
     if created {
-        fs::create_dir_all(folder.log()).doing("create the folder", folder.log())?;
+        make_folder(&folder.log())?;
+        make_folder(&folder.rows())?;
     } else {
+        // Whoever had it open may have been killed between a rename and its sync. What is read from here on is
+        // built upon, so it must not be undone any more.
+        for path in [folder.path(), &folder.log(), &folder.rows(), &folder.rows().join("tables")] {
+            sync_folder(path)?;
+        }
         super::check::verify_manifest(&folder.rows())?;
+        remove_temporary(&folder.rows())?;
     }
     let tables = Tables::open(&folder.rows(), options.cache_bytes)?;
     let ingested = tables.ingested()?;
     let (overlays, replayed) = read_log(&folder, &options, ingested, created)?;
+    if let Some(tail) = &replayed.tail {
+        tail.secure()?;
+    }
 
     let log = LogFolder::new(folder.log(), options.segment_bytes);
     let last = replayed.last.max(ingested);
@@ -92,13 +105,11 @@ fn read_log(folder: &Folder, options: &Options, ingested: u64, created: bool) ->
         overlays.add_frozen(building.into_iter().map(built).chain([rest]));
         found
     })?;
-    match damage {
-        Some(damage) if options.salvage => put_aside(folder, damage)?,
-        Some(damage) => return Err(damage.error),
-        None => {}
+    if let Some(damage) = damage {
+        return Err(damage);
     }
     // A running store always has a segment.
-    if !created && replayed.segments.is_empty() && !options.salvage {
+    if !created && replayed.segments.is_empty() {
         return Err(StoreError::damaged(folder.log(), "there is no log segment in it"));
     }
     Ok((overlays, replayed))
@@ -115,22 +126,24 @@ fn built(thread: ScopedJoinHandle<'_, Overlay>) -> Overlay {
     thread.join().expect("filling a map does not panic")
 }
 
-/// Keeps what salvage leaves out, under a name that is not read again.
-fn put_aside(folder: &Folder, damage: Damage) -> Result<()> {
-    tracing::warn!(error = %damage.error, "salvage: going on with what is before the damage");
-    for path in damage.unused {
-        let aside = path.with_extension("damaged");
-        fs::rename(&path, &aside).doing("put aside", &path)?;
-    }
-    sync_folder(&folder.log())
-}
-
 /// Spares of an earlier run may be half made.
 fn remove_spares(folder: &Folder) -> Result<()> {
     let log = folder.log();
     for entry in fs::read_dir(&log).doing("list", &log)? {
         let path = entry.doing("list", &log)?.path();
         if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"spare-")) {
+            fs::remove_file(&path).doing("remove", &path)?;
+        }
+    }
+    Ok(())
+}
+
+/// A process that was killed while it named a list of tables leaves its draft behind.
+fn remove_temporary(rows: &Path) -> Result<()> {
+    for entry in fs::read_dir(rows).doing("list", rows)? {
+        let path = entry.doing("list", rows)?.path();
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        if name.starts_with(b".tmp") || name == CURRENT_PARTIAL.as_bytes() {
             fs::remove_file(&path).doing("remove", &path)?;
         }
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::batch::BATCH_BYTES_MAX;
+
 /// When an answered write is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sync {
@@ -20,13 +22,12 @@ pub struct Options {
     /// Rows of so many bytes of log are gathered in memory before they move into the tables. Up to about
     /// five times this is held, and the log can grow to the same.
     pub overlay_bytes_max: usize,
+    /// The largest batch. A runner halves what is larger.
+    pub batch_bytes_max: usize,
     /// Size of a log segment. Small stores use smaller ones.
     pub segment_bytes: u64,
     /// Memory for blocks of the tables.
     pub cache_bytes: u64,
-    /// Opens a damaged store with what is whole before the damage. What is left out is kept under another
-    /// name in the log's folder.
-    pub salvage: bool,
 }
 
 impl Default for Options {
@@ -34,9 +35,9 @@ impl Default for Options {
         Self {
             sync: Sync::Always,
             overlay_bytes_max: 32 << 20,
+            batch_bytes_max: BATCH_BYTES_MAX,
             segment_bytes: 32 << 20,
             cache_bytes: 256 << 20,
-            salvage: false,
         }
     }
 }

@@ -24,6 +24,31 @@ pub(super) struct Replayed {
     /// How many batches and bytes were read, for `check`.
     pub(super) batches: u64,
     pub(super) bytes: u64,
+    /// What the newest segment ends with and nothing proves to be durable.
+    pub(super) tail: Option<Tail>,
+}
+
+/// Records that were read, and may be in the system's memory alone: whoever wrote them was killed before the sync.
+#[derive(Debug)]
+pub(super) struct Tail {
+    path: PathBuf,
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    /// Makes them durable. They are written again, because a sync that failed once may have made the system forget
+    /// that they were never written.
+    pub(super) fn secure(&self) -> Result<()> {
+        use super::error::Doing;
+        use std::os::unix::fs::FileExt;
+
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open(&self.path)
+            .and_then(|file| file.write_all_at(&self.bytes, self.at).and_then(|()| file.sync_data()))
+            .doing("make the end of the log durable in", &self.path)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -32,31 +57,20 @@ pub(super) struct Replay {
     pub(super) last: u64,
 }
 
-/// Damage that `salvage` stops in front of.
-#[derive(Debug)]
-pub(super) struct Damage {
-    pub(super) error: StoreError,
-    /// The segments from which on nothing is used.
-    pub(super) unused: Vec<PathBuf>,
-}
-
-/// Hands every batch after `from` and up to `to` to `each`, in order. `from` is where the tables end: the
-/// log may begin earlier, but not later.
+/// Hands every batch after `from` and up to `to` to `each`, in order, up to the first damage. `from` is where the
+/// tables end: the log may begin earlier, but not later.
 pub(super) fn replay(
     folder: &Path,
     from: u64,
     to: u64,
     mut each: impl FnMut(u64, &[u8]),
-) -> Result<(Replayed, Option<Damage>)> {
+) -> Result<(Replayed, Option<StoreError>)> {
     let paths = segment::list(folder)?;
     let mut bytes = Vec::new();
     let mut found = Replayed { newest: paths.last().map_or(0, |(number, _)| *number), ..Replayed::default() };
 
     for (at, (number, path)) in paths.iter().enumerate() {
-        let damage = |why: String| Damage {
-            error: StoreError::damaged(path, why),
-            unused: paths[at..].iter().map(|(_, path)| path.clone()).collect(),
-        };
+        let damage = |why: String| StoreError::damaged(path, why);
         segment::read_whole(path, &mut bytes)?;
         let Some(head) = SegmentHead::decode(&bytes).filter(|head| head.number == *number) else {
             return Ok((found, Some(damage("its head is not readable".into()))));
@@ -74,6 +88,8 @@ pub(super) fn replay(
         let mut expected = head.first;
         let mut offset = SEGMENT_HEAD_BYTES;
         let mut last = head.follows;
+        let mut proven = head.follows;
+        let mut starts = Vec::new();
         while let Some(record) = read_at(&bytes, offset, &head, expected) {
             if record.position > until {
                 break;
@@ -82,6 +98,8 @@ pub(super) fn replay(
                 each(record.position, record.payload);
             }
             last = record.position;
+            proven = proven.max(record.durable);
+            starts.push((record.position, offset));
             found.batches += 1;
             found.bytes += record.payload.len() as u64;
             expected += 1;
@@ -91,10 +109,15 @@ pub(super) fn replay(
         found.segments.push(Replay { path: path.clone(), last });
         if expected <= until && proves_damage(&bytes, offset, &head, expected) {
             let why = format!("batch {expected} was durable and is not readable");
-            let mut damage = damage(why);
-            damage.unused.remove(0);
-            return Ok((found, Some(damage)));
+            return Ok((found, Some(damage(why))));
         }
+        // Of any other segment the head of the next one says how far it is durable.
+        let unproven = starts.iter().find(|(position, _)| *position > proven).filter(|_| at + 1 == paths.len());
+        found.tail = unproven.map(|(_, start)| Tail {
+            path: path.clone(),
+            at: *start as u64,
+            bytes: bytes[*start..offset.min(bytes.len())].to_vec(),
+        });
     }
     Ok((found, None))
 }
@@ -104,7 +127,7 @@ fn read_at<'a>(bytes: &'a [u8], at: usize, head: &SegmentHead, expected: u64) ->
 }
 
 /// Whether anything after a record that cannot be read says that it was durable.
-fn proves_damage(bytes: &[u8], from: usize, head: &SegmentHead, missing: u64) -> bool {
+pub(super) fn proves_damage(bytes: &[u8], from: usize, head: &SegmentHead, missing: u64) -> bool {
     let positions_max = missing + (bytes.len() / RECORD_HEAD_BYTES) as u64;
     // Rows and old records lie around here too. Only what can be such a record is worth a checksum, or
     // opening would take minutes.
@@ -121,7 +144,7 @@ fn proves_damage(bytes: &[u8], from: usize, head: &SegmentHead, missing: u64) ->
 }
 
 /// The `follows` of a segment, if its head is readable.
-fn follows(path: &Path) -> Result<Option<u64>> {
+pub(super) fn follows(path: &Path) -> Result<Option<u64>> {
     use super::error::Doing;
     use std::io::Read;
 

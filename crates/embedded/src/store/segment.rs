@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::Read,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -87,7 +87,7 @@ pub(super) fn read_whole(path: &Path, into: &mut Vec<u8>) -> Result<()> {
 /// Creates a file of zeros that are really on disk. Leaves nothing behind when it fails.
 pub(super) fn create_zeroed(path: &Path, bytes: u64) -> Result<File> {
     let fill = || {
-        let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path)?;
+        let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).mode(0o600).open(path)?;
         let zeros = vec![0; 1 << 20];
         let mut at = 0;
         while at < bytes {

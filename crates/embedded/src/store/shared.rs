@@ -22,8 +22,19 @@ use super::{
     wait::Waiters,
 };
 
-/// How often a failed log or a failed move into the tables is tried again.
-pub(super) const RETRY_EVERY: Duration = Duration::from_secs(1);
+/// How long to wait before a failed log or a failed move into the tables is tried again: hardly at first, since
+/// most faults are gone at once, then a second.
+#[derive(Debug, Default)]
+pub(super) struct Retry {
+    tries: u32,
+}
+
+impl Retry {
+    pub(super) fn next(&mut self) -> Duration {
+        self.tries += 1;
+        Duration::from_millis(5 << self.tries.min(8)).min(Duration::from_secs(1))
+    }
+}
 
 /// So many bytes may wait for the disk before callers are asked to wait.
 const PENDING_BYTES_MAX: usize = 64 << 20;
@@ -75,6 +86,8 @@ pub(super) struct Discarded {
     pub(super) after: u64,
     pub(super) up_to: u64,
     pub(super) why: String,
+    /// Whether it stays away even if the machine crashes.
+    pub(super) sure: bool,
 }
 
 /// Whether the store takes writes.
@@ -137,7 +150,7 @@ impl Shared {
     /// Takes a batch: in the log's buffer and visible when it returns, durable later. No system calls but
     /// the one that wakes a sleeping sync thread.
     pub(super) fn apply(&self, batch: &Batch) -> Result<u64> {
-        let bytes = batch.payload()?;
+        let bytes = batch.payload(self.options.batch_bytes_max)?;
         let payload = ByteView::new(bytes);
         let mut writer = self.writer();
         match &writer.state {
@@ -192,11 +205,12 @@ impl Shared {
     }
 
     fn discarded(&self, position: u64) -> Option<StoreError> {
-        self.writer()
-            .discarded
-            .iter()
-            .find(|range| range.after < position && position <= range.up_to)
-            .map(|range| StoreError::Discarded { why: range.why.clone() })
+        self.writer().discarded.iter().find(|range| range.after < position && position <= range.up_to).map(|range| {
+            match range.sure {
+                true => StoreError::Discarded { why: range.why.clone() },
+                false => StoreError::Unsettled { why: range.why.clone() },
+            }
+        })
     }
 
     pub(super) fn taken_back(&self) -> usize {
@@ -204,9 +218,9 @@ impl Shared {
     }
 
     /// Remembers that everything after `after` was taken back.
-    pub(super) fn discard(&self, writer: &mut Writer, after: u64, why: &str) {
+    pub(super) fn discard(&self, writer: &mut Writer, after: u64, why: &str, sure: bool) {
         if after < writer.last {
-            writer.discarded.push(Discarded { after, up_to: writer.last, why: why.into() });
+            writer.discarded.push(Discarded { after, up_to: writer.last, why: why.into(), sure });
             self.any_discarded.store(true, Ordering::Release);
         }
         writer.pending.clear();

@@ -8,12 +8,13 @@ use std::{
 use byteview::ByteView;
 
 use super::{
+    batch::BUFFER_BYTES_KEPT,
     error::{Result, StoreError},
     log::LogWriter,
     options::Sync,
     overlay::{Overlay, Overlays},
     replay::replay,
-    shared::{RETRY_EVERY, Shared, State},
+    shared::{Retry, Shared, State},
 };
 
 /// Runs until the store closes. Everything that was applied is on disk when it returns, unless the log fails.
@@ -29,14 +30,15 @@ pub(super) fn run(shared: &Shared, mut log: LogWriter) {
                 publish(shared, last);
             }
             Err(error) => {
-                fail(shared, &log, &error);
-                match recover(shared, &log) {
+                let fresh = fail(shared, &log, &error);
+                match recover(shared, &log, fresh) {
                     Some(fresh) => log = fresh,
                     None => break,
                 }
             }
         }
         framed.clear();
+        framed.shrink_to(BUFFER_BYTES_KEPT);
     }
     let mut writer = shared.writer();
     writer.state = State::Closed;
@@ -81,15 +83,27 @@ fn publish(shared: &Shared, durable: u64) {
     }
 }
 
-/// Refuses writes, and takes back whatever is not durable.
-fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) {
+/// Refuses writes, and takes back whatever is not durable. First from the log, because what is refused must not
+/// come back; only then from memory and from whoever waits. Gives the segment to go on with if that took one.
+fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) -> Option<LogWriter> {
     tracing::error!(%error, "the log cannot be written; writes are refused until it can");
     let why = error.to_string();
+    let last = {
+        let mut writer = shared.writer();
+        writer.state = State::Failed { why: why.clone() };
+        writer.last
+    };
+    let cut = log.cut();
+    // A segment that follows what is durable cuts as well.
+    let fresh = if cut.is_err() { log.restart(&shared.log, last).ok() } else { None };
+    let sure = cut.is_ok() || fresh.is_some();
+    if !sure {
+        tracing::error!("what was refused may be back if the machine crashes before the log can be written again");
+    }
     {
         // Held throughout, so that nobody reads rows that are about to go.
         let mut writer = shared.writer();
-        writer.state = State::Failed { why: why.clone() };
-        shared.discard(&mut writer, log.synced(), &why);
+        shared.discard(&mut writer, log.synced(), &why, sure);
         // Some of what was taken may have reached the disk before the failure.
         shared.durable.store(log.synced(), Ordering::Release);
         match take_back(shared, log.synced()) {
@@ -99,6 +113,7 @@ fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) {
     }
     shared.waiters.wake(u64::MAX);
     shared.unready.wake(u64::MAX);
+    fresh
 }
 
 /// Rebuilds the overlays from the log without what is not durable. Nothing is applied meanwhile.
@@ -123,7 +138,7 @@ fn take_back(shared: &Shared, durable: u64) -> Result<()> {
     if let Some(damage) = damage
         && active.last() < durable
     {
-        return Err(damage.error);
+        return Err(damage);
     }
     let mut overlays = shared.overlays_mut();
     // The mover may have finished with some of them by now.
@@ -133,24 +148,25 @@ fn take_back(shared: &Shared, durable: u64) -> Result<()> {
 }
 
 /// Tries until a fresh segment stands, which cuts the log at what is durable. `None` when the store closes.
-fn recover(shared: &Shared, log: &LogWriter) -> Option<LogWriter> {
+fn recover(shared: &Shared, log: &LogWriter, mut fresh: Option<LogWriter>) -> Option<LogWriter> {
+    let mut retry = Retry::default();
+    let last = shared.writer().last;
     loop {
         {
             let writer = shared.writer();
             let (writer, _) = shared
                 .written
-                .wait_timeout_while(writer, RETRY_EVERY, |writer| !writer.closing)
+                .wait_timeout_while(writer, retry.next(), |writer| !writer.closing)
                 .expect("no holder of this lock panics");
             if writer.closing {
                 return None;
             }
         }
-        let last = shared.writer().last;
-        let fresh = take_back(shared, log.synced()).and_then(|()| {
+        let ready = take_back(shared, log.synced()).and_then(|()| {
             shared.writer().visible = log.synced();
-            log.restart(&shared.log, last)
+            fresh.take().map_or_else(|| log.restart(&shared.log, last), Ok)
         });
-        match fresh {
+        match ready {
             Ok(fresh) => {
                 tracing::info!("the log can be written again; writes are taken");
                 shared.writer().state = State::Running;

@@ -4,13 +4,13 @@
 //! the list of tables and the file that names the list, in this order.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     ops::Bound,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, RwLock,
+        Arc, Mutex, MutexGuard, RwLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -23,14 +23,15 @@ use lsm_tree::{
 };
 
 use super::{
-    error::{DoingTables, Result, StoreError},
+    error::{Doing, DoingTables, Result, StoreError},
     overlay::{Change, Range},
+    versions,
 };
 
 /// Under this key, in the same bulk as the rows, stands how far the log has been moved into the tables.
 /// Keys that start with a zero byte are the store's own.
-const INGESTED: &[u8] = b"\0ingested";
-const OWN_KEYS_END: &[u8] = b"\x01";
+pub(super) const INGESTED: &[u8] = b"\0ingested";
+pub(super) const OWN_KEYS_END: &[u8] = b"\x01";
 
 /// A moment to read at: [`LATEST`], or what [`Tables::pin`] gave.
 pub(super) type Moment = SeqNo;
@@ -47,8 +48,22 @@ pub(super) struct Tables {
     pins: Mutex<BTreeMap<SeqNo, usize>>,
     /// Read by work that writes tables, written by the removal of what failed work left behind.
     writing: RwLock<()>,
+    failed: Mutex<Failed>,
     stop: Arc<AtomicBool>,
 }
+
+/// What failed work may have left behind.
+#[derive(Debug, Default)]
+struct Failed {
+    /// The first table that such work may have written. While it is set, the disk may name another list of tables
+    /// than the one in memory.
+    since: Option<u64>,
+    /// Tables that were part of the tree at some time: an older moment may still be read from them.
+    installed: BTreeSet<u64>,
+}
+
+/// So many tables cannot come and go while one piece of work lasts.
+const INSTALLED_MAX: usize = 10_000;
 
 impl Tables {
     /// Opens or creates the tables.
@@ -67,7 +82,6 @@ impl Tables {
             .map_err(|_| StoreError::damaged(path, "its files are not as they were written"))?
             .map_err(|error| match error {
                 lsm_tree::Error::Io(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
-                    use super::error::Doing;
                     Err::<(), _>(error).doing("open the tables in", path).expect_err("an error stays one")
                 }
                 error => StoreError::damaged(path, error.to_string()),
@@ -75,7 +89,15 @@ impl Tables {
         let next = tree.get_highest_seqno().map_or(1, |highest| highest + 1);
         seqno.fetch_max(next);
         visible.fetch_max(next);
-        Ok(Self { tree, path: path.to_path_buf(), visible, pins: Mutex::default(), writing: RwLock::default(), stop })
+        Ok(Self {
+            tree,
+            path: path.to_path_buf(),
+            visible,
+            pins: Mutex::default(),
+            writing: RwLock::default(),
+            failed: Mutex::default(),
+            stop,
+        })
     }
 
     /// How far the log has been moved into these tables.
@@ -116,51 +138,95 @@ impl Tables {
 
     /// Adds sorted changes, all or nothing, durable when it returns.
     pub(super) fn ingest(&self, changes: impl Iterator<Item = Result<Change>>, ingested: u64) -> Result<()> {
-        let _writing = self.writing.read().expect("no holder of this lock panics");
-        let mut ingestion = self.tree.ingestion().doing_tables("write")?;
-        ingestion.write(INGESTED, ingested.to_le_bytes()).doing_tables("write")?;
-        for change in changes {
-            match change? {
-                (key, Some(value)) => ingestion.write(Slice::from(key), Slice::from(value)),
-                (key, None) => ingestion.write_tombstone(Slice::from(key)),
+        self.work(|| {
+            let mut ingestion = self.tree.ingestion().doing_tables("write")?;
+            ingestion.write(INGESTED, ingested.to_le_bytes()).doing_tables("write")?;
+            for change in changes {
+                match change? {
+                    (key, Some(value)) => ingestion.write(Slice::from(key), Slice::from(value)),
+                    (key, None) => ingestion.write_tombstone(Slice::from(key)),
+                }
+                .doing_tables("write")?;
+                if self.stop.load(Ordering::Relaxed) {
+                    return Err(StoreError::Closed);
+                }
             }
-            .doing_tables("write")?;
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(StoreError::Closed);
-            }
-        }
-        ingestion.finish().doing_tables("write")
+            ingestion.finish().doing_tables("write")
+        })
     }
 
     /// Merges tables once, if that is due. Says whether anything was done.
     pub(super) fn compact(&self) -> Result<bool> {
-        let _writing = self.writing.read().expect("no holder of this lock panics");
-        let before = self.tree.current_version().id();
-        let oldest = self.pins().keys().next().copied();
-        let watermark = oldest.unwrap_or_else(|| self.visible.get()).saturating_sub(1);
-        self.tree.compact(Arc::new(Leveled::default()), watermark).doing_tables("merge")?;
-        Ok(self.tree.current_version().id() != before)
+        self.work(|| {
+            let before = self.tree.current_version().id();
+            self.tree.compact(Arc::new(Leveled::default()), self.watermark()).doing_tables("merge")?;
+            Ok(self.tree.current_version().id() != before)
+        })
     }
 
-    /// The id that the next table file will get.
-    pub(super) fn next_table(&self) -> u64 {
-        self.tree.next_table_id()
+    /// Up to here nobody reads older rows any more.
+    fn watermark(&self) -> SeqNo {
+        // Under the lock: whoever pins afterwards pins no earlier moment than the one read here.
+        let pins = self.pins();
+        let oldest = pins.keys().next().copied();
+        oldest.unwrap_or_else(|| self.visible.get()).saturating_sub(1)
     }
 
-    /// Removes the files that failed work left behind, which on a full disk would keep it full. `since` is
-    /// [`Tables::next_table`] from before that work.
-    pub(super) fn remove_leftovers(&self, since: u64) {
-        let _idle = self.writing.write().expect("no holder of this lock panics");
-        let used: Vec<u64> = self.tree.current_version().iter_tables().map(lsm_tree::Table::id).collect();
-        let Ok(files) = fs::read_dir(self.path.join("tables")) else {
-            return;
+    /// Work that writes tables. If it fails anywhere, even by a panic of the library, the next work first puts
+    /// right what is on disk.
+    fn work<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _writing = loop {
+            let writing = self.writing.read().expect("no holder of this lock panics");
+            if self.failed().since.is_none() {
+                break writing;
+            }
+            drop(writing);
+            self.put_right()?;
         };
-        for file in files.flatten() {
+        let since = self.tree.next_table_id();
+        let done = catch_unwind(AssertUnwindSafe(work));
+        let mut failed = self.failed();
+        match done {
+            Ok(Ok(done)) => {
+                failed.installed.extend(self.tree.current_version().iter_tables().map(lsm_tree::Table::id));
+                while failed.installed.len() > INSTALLED_MAX {
+                    failed.installed.pop_first();
+                }
+                Ok(done)
+            }
+            failure => {
+                failed.since = Some(failed.since.map_or(since, |earlier| earlier.min(since)));
+                failure.unwrap_or_else(|_| {
+                    Err(StoreError::Tables {
+                        doing: "work on",
+                        why: "an invariant of the tables is broken; run a check, or restore a backup".into(),
+                    })
+                })
+            }
+        }
+    }
+
+    /// After work that failed: the disk names the tables that are in use here, and what the work wrote is removed,
+    /// which on a full disk would keep it full. In this order: until the first is durable, a crash may open either.
+    pub(super) fn put_right(&self) -> Result<()> {
+        let _idle = self.writing.write().expect("no holder of this lock panics");
+        let mut failed = self.failed();
+        let Some(since) = failed.since else { return Ok(()) };
+        versions::name(&self.path, self.tree.current_version().id())?;
+        let used: Vec<u64> = self.tree.current_version().iter_tables().map(lsm_tree::Table::id).collect();
+        let tables = self.path.join("tables");
+        for file in fs::read_dir(&tables).doing("list", &tables)?.flatten() {
             let id = file.file_name().to_str().and_then(|name| name.parse().ok());
-            if id.is_some_and(|id| id >= since && !used.contains(&id)) {
+            if id.is_some_and(|id| id >= since && !used.contains(&id) && !failed.installed.contains(&id)) {
                 drop(fs::remove_file(file.path()));
             }
         }
+        failed.since = None;
+        Ok(())
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Failed> {
+        self.failed.lock().expect("no holder of this lock panics")
     }
 
     /// Every table file in use, and what its bytes should hash to.
@@ -204,7 +270,7 @@ impl Tables {
         }
     }
 
-    fn pins(&self) -> std::sync::MutexGuard<'_, BTreeMap<SeqNo, usize>> {
+    fn pins(&self) -> MutexGuard<'_, BTreeMap<SeqNo, usize>> {
         self.pins.lock().expect("no holder of this lock panics")
     }
 }

@@ -86,6 +86,8 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             let outcome = loop {
                 match self.attempt(&part, conflicts > 0).await {
                     Err(CommitError::Conflict) if part.len() > 1 && conflicts >= CONFLICTS_BEFORE_SPLIT => break None,
+                    // Somebody's large command must not cost the others theirs.
+                    Err(CommitError::Store(error)) if part.len() > 1 && error.is_too_large() => break None,
                     // Commands that each wait for what the one before them asks: fewer at once need fewer rounds.
                     Err(CommitError::Store(StoreError::Broken(why))) if part.len() > 1 && why == TOO_MANY_ROUNDS => {
                         break None;

@@ -56,6 +56,7 @@ pub async fn serve(
         TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
     let address = listener.local_addr()?;
     let tally = Tally::open(&settings.store, Options { observer: Some(observer), ..options(&settings) }).await?;
+    tally::embedded::store::remove_left(&settings.backup_folder);
     let first_key = prepare_keys(&tally, &auth, &settings).await?;
     let app = App::new(tally, auth, settings, metrics);
     let following = {

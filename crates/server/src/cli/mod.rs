@@ -20,6 +20,7 @@ mod parse;
 mod progress;
 mod relations;
 mod restore;
+mod salvage;
 mod serve;
 mod target;
 mod unique;
@@ -106,6 +107,9 @@ enum Command {
     /// Check a backup and put it in place as a new store
     #[command(after_help = restore::AFTER_HELP)]
     Restore(restore::RestoreArgs),
+    /// Save what can still be read of a damaged folder as a new store
+    #[command(after_help = salvage::AFTER_HELP)]
+    Salvage(salvage::SalvageArgs),
     /// Move a whole store to another, such as from a folder to a database
     #[command(after_help = copy::AFTER_HELP)]
     Copy(copy::CopyArgs),
@@ -161,6 +165,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             Command::Verify(args) => verify::run(args).await,
             Command::Backup(args) => backup::run(args).await,
             Command::Restore(args) => restore::run(&args),
+            Command::Salvage(args) => salvage::run(&args),
             Command::Copy(args) => copy::run(args).await,
             Command::Import(command) => import::run(command).await,
             Command::Key(command) => keys::run(command).await,

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
-use tally::embedded::{CheckReport, Options, store::Store};
+use tally::embedded::{
+    CheckReport, Options,
+    store::{Partial, Store},
+};
 
 use super::failure::Failure;
 use super::output::Json;
@@ -47,18 +50,15 @@ pub(super) fn run(args: &RestoreArgs) -> Result<(), Failure> {
         )));
     }
     folder::require_store(backup)?;
-    refuse_occupied(to)?;
+    if to.file_name().is_none() {
+        return Err(Failure::usage(format!("{} names no folder", to.display())));
+    }
     let _held = folder::hold(backup).map_err(|_| {
         Failure::new(format!("{} is a store in use, not a backup: copy it with `tally backup`", backup.display()))
     })?;
-    let partial = partial_path(to)?;
-    let outcome = fill(backup, &partial).and_then(|report| {
-        // The rename replaces an empty folder, and refuses one that something came into meanwhile.
-        fs::rename(&partial, to).map_err(|error| doing("put the store at", to, &error))?;
-        sync_folder(&parent(to))?;
-        Ok(report)
-    });
-    let report = outcome.inspect_err(|_| drop(fs::remove_dir_all(&partial)))?;
+    let partial = Partial::begin(to)?;
+    let report = fill(backup, &partial.path())?;
+    partial.finish()?;
     let made = BackupMade { path: to.display().to_string(), rows: report.rows, bytes: report.bytes };
     Json::of(&made)?.show(*json, |made: BackupMade| {
         let size = HumanBytes(made.bytes);
@@ -92,36 +92,10 @@ fn copy(file: &Path, target: &Path) -> io::Result<()> {
     let folder = parent(target);
     fs::create_dir_all(&folder)?;
     fs::copy(file, target)?;
-    // A backup may have been made read-only to keep it; a store must be writable.
-    let mut rights = fs::metadata(target)?.permissions();
-    if rights.readonly() {
-        std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o644);
-        fs::set_permissions(target, rights)?;
-    }
+    // A backup may have been made read-only to keep it; a store must be writable, and is nobody else's.
+    fs::set_permissions(target, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     File::open(target)?.sync_all()?;
     File::open(folder)?.sync_all()
-}
-
-fn refuse_occupied(to: &Path) -> Result<(), Failure> {
-    let occupied = match fs::read_dir(to) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
-    };
-    if occupied {
-        let text = format!("{} is not an empty folder: name one that is empty or does not exist yet", to.display());
-        return Err(Failure::new(text));
-    }
-    Ok(())
-}
-
-/// A name next to the target, so that the last step is a rename.
-fn partial_path(to: &Path) -> Result<PathBuf, Failure> {
-    let name = to.file_name().ok_or_else(|| Failure::usage(format!("{} names no folder", to.display())))?;
-    let mut name = name.to_os_string();
-    name.push(format!(".partial-{}", std::process::id()));
-    let partial = to.with_file_name(name);
-    fs::create_dir_all(&partial).map_err(|error| doing("create", &partial, &error))?;
-    Ok(partial)
 }
 
 fn parent(path: &Path) -> PathBuf {
@@ -129,10 +103,6 @@ fn parent(path: &Path) -> PathBuf {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
         _ => PathBuf::from("."),
     }
-}
-
-fn sync_folder(path: &Path) -> Result<(), Failure> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| doing("sync", path, &error))
 }
 
 fn doing(what: &str, path: &Path, error: &io::Error) -> Failure {

@@ -93,7 +93,7 @@ fn a_restore_refuses_what_it_could_ruin() {
     let world = World::new();
     world.seed("data", &[("post:42", "alice")]);
     assert_eq!(world.run(&["backup", "copy", "--store", &world.url("data")]).code, 0);
-    world.run(&["restore", "copy", "--to", "data"]).fails(1, "is not an empty folder");
+    world.run(&["restore", "copy", "--to", "data"]).fails(1, "exists already");
     assert_eq!(count(&world, "data"), 1);
     world.run(&["restore", "nothing", "--to", "new"]).fails(1, "there is no store in nothing");
     let server = world.serve();

@@ -13,6 +13,7 @@ mod import;
 mod keys;
 mod postgres;
 mod redis;
+mod salvage;
 mod start;
 mod verify;
 mod world;

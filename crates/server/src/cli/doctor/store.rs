@@ -70,12 +70,20 @@ pub(super) async fn examine(
     match Local::open(url, config).await {
         Ok(local) => {
             report.ok("open", format!("opens in {} ms", started.elapsed().as_millis()));
-            inside(&local, depth, report).await;
+            inside(&local, &path, depth, report).await;
             local.close().await;
         }
-        Err(error) => report.fail("open", error.text(), "do what it says, or restore a backup with `tally restore`"),
+        Err(error) => report.fail("open", error.text(), rescue(&path)),
     }
     Ok(())
+}
+
+/// What to do about a store that does not open or is not whole.
+fn rescue(path: &Path) -> String {
+    let shown = path.display();
+    format!(
+        "do what it says; if it is damaged, restore a backup with `tally restore BACKUP --to NEW`, or save what can be read with `tally salvage {shown} --to NEW`"
+    )
 }
 
 fn permissions(path: &Path, report: &mut Report) -> bool {
@@ -92,6 +100,9 @@ fn permissions(path: &Path, report: &mut Report) -> bool {
     let mode = meta.permissions().mode();
     if mode & 0o002 != 0 {
         report.warn("permissions", format!("everyone may write to {shown}"), format!("chmod o-w {shown}"));
+    } else if mode & 0o004 != 0 {
+        let advice = format!("chmod go-rwx {shown}");
+        report.warn("permissions", format!("everyone on this machine may look into {shown}"), advice);
     } else if meta.uid() != rustix::process::geteuid().as_raw() {
         let advice = "a store opened by two users in turn may end up with files that one of them cannot write";
         report.warn("permissions", format!("{shown} belongs to another user"), advice);
@@ -130,7 +141,10 @@ fn format(path: &Path, report: &mut Report) -> bool {
             return false;
         }
         None => {
-            let advice = "name the folder of a store, or restore a backup";
+            let advice = format!(
+                "name the folder of a store; if this was one, restore a backup, or save what can be read with `tally salvage {} --to NEW`",
+                path.display()
+            );
             report.fail("format", format!("{} holds no readable store", path.display()), advice);
             return false;
         }
@@ -138,14 +152,14 @@ fn format(path: &Path, report: &mut Report) -> bool {
     true
 }
 
-async fn inside(local: &Local, depth: Depth, report: &mut Report) {
+async fn inside(local: &Local, path: &Path, depth: Depth, report: &mut Report) {
     let tally = local.tally();
     if let Some(engine) = tally.engine().embedded() {
         sizes(&engine.store().stats(), report);
     }
     clock(tally, report).await;
     if depth == Depth::Everything {
-        checksums(tally, report).await;
+        checksums(tally, path, report).await;
         recount(local, report).await;
     }
 }
@@ -186,7 +200,7 @@ async fn clock(tally: &Tally, report: &mut Report) {
     }
 }
 
-async fn checksums(tally: &Tally, report: &mut Report) {
+async fn checksums(tally: &Tally, path: &Path, report: &mut Report) {
     let engine = tally.engine().clone();
     let bar = progress::rows("checking");
     let shown = bar.clone();
@@ -200,7 +214,7 @@ async fn checksums(tally: &Tally, report: &mut Report) {
             let (rows, bytes) = (HumanCount(read.rows), HumanBytes(read.bytes));
             report.ok("checksums", format!("{rows} rows, {bytes}, are as they were written"));
         }
-        Ok(Some(Err(error))) => report.fail("checksums", error.to_string(), "restore a backup with `tally restore`"),
+        Ok(Some(Err(error))) => report.fail("checksums", error.to_string(), rescue(path)),
         Ok(None) => {}
         Err(error) => report.fail("checksums", error.to_string(), "try again"),
     }

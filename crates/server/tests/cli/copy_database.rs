@@ -3,8 +3,8 @@
 use std::process::{Child, Stdio};
 
 use reqwest::Method;
-use serde_json::json;
-use tally_testing::{Cluster, Postgres, Redis};
+use serde_json::{Value, json};
+use tally_testing::{Cluster, ClusterOptions, Postgres, Redis};
 
 use crate::copy::{RELATIONS, answers, ask, fill, seed_many, toggle};
 use crate::postgres::sql;
@@ -74,30 +74,44 @@ impl Drop for Copying {
 #[test]
 fn a_copy_into_a_database_that_was_killed_goes_on() {
     let (shared, schema) = (Postgres::shared().unwrap(), format!("killed_{}", std::process::id()));
-    let has_rows = || sql(shared, &format!("SELECT 1 FROM {schema}.edge LIMIT 1")).is_some();
-    goes_on_after_a_kill(&format!("{shared}?sslmode=disable&schema={schema}"), has_rows);
+    let rows = || sql(shared, &format!("SELECT count(*) FROM {schema}.edge")).map_or(0, |rows| rows.parse().unwrap());
+    goes_on_after_kills(&format!("{shared}?sslmode=disable&schema={schema}"), rows);
 }
 
 #[test]
 fn a_copy_into_redis_that_was_killed_goes_on() {
     let redis = Redis::start(Default::default()).unwrap();
-    goes_on_after_a_kill(&redis.url(), || redis.ask(&["EXISTS", "tally:o:{post:1}:like"]).unwrap() == "1");
+    goes_on_after_kills(&redis.url(), || redis.ask(&["DBSIZE"]).unwrap().parse().unwrap());
 }
 
-/// Kills a copy to this store as soon as there are rows in it.
-fn goes_on_after_a_kill(to: &str, has_rows: impl Fn() -> bool) {
+#[test]
+fn a_copy_into_a_cluster_that_was_killed_goes_on() {
+    let cluster = Cluster::start(ClusterOptions::default()).unwrap();
+    let jobs = "tally:sys:{sys}:jobs";
+    let at = cluster.master_of_slot(cluster.slot_of(jobs).unwrap()).unwrap();
+    // The place reached: the commit that wrote it may not be finished in other slots.
+    let place = || cluster.node(at).ask(&["HGET", jobs, "0000000000000000"]).ok();
+    let rows = || serde_json::from_str::<Value>(&place()?).ok()?["work"]["rows"].as_u64();
+    goes_on_after_kills(&cluster.url(), || rows().unwrap_or_default());
+}
+
+/// Kills a copy to this store again and again, each time as soon as it has written something, and goes on at once.
+fn goes_on_after_kills(to: &str, rows: impl Fn() -> u64) {
     const LIKES: usize = 12_000;
+    const KILLS: usize = 3;
     let world = World::new();
     seed_many(&world, "data", LIKES);
     let from = world.url("data");
-    let mut command = world.tally();
-    command.args(["copy", "--from", &from, "--to", to]).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut copying = Copying(command.spawn().unwrap());
-    // Some pages are there then, and most are not.
-    until("it writes", || (has_rows() || copying.0.try_wait().unwrap().is_some()).then_some(()));
-    // SIGKILL, wherever it is.
-    copying.0.kill().unwrap();
-    assert!(!copying.0.wait().unwrap().success(), "it ended before it could be killed");
+    for _ in 0..KILLS {
+        let mut command = world.tally();
+        command.args(["copy", "--from", &from, "--to", to]).stdout(Stdio::null()).stderr(Stdio::null());
+        let before = rows();
+        let mut copying = Copying(command.spawn().unwrap());
+        until("it writes", || (rows() > before || copying.0.try_wait().unwrap().is_some()).then_some(()));
+        // SIGKILL, wherever it is.
+        copying.0.kill().unwrap();
+        assert!(!copying.0.wait().unwrap().success(), "it ended before it could be killed");
+    }
     let refused = world.run(&["count", "like", "post:1", "--store", to]);
     refused.fails(1, "this store is a half-made copy; finish it with: tally copy --from embedded:");
     let copied = copy(&world, &from, to).json();

@@ -1,6 +1,7 @@
 //! The target while it is being filled.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use tally_core::Day;
 use tally_core::rows::{Change, Changes, Job, JobId, Key, Row, TotalKey, Work};
@@ -14,6 +15,23 @@ use crate::Error;
 
 /// A commit is cut short at about so many bytes of rows.
 const COMMIT_BYTES_MAX: usize = 4 << 20;
+/// How long a copy waits for what a copy before it left under way, and how often it looks.
+const CATCH_UP_WITHIN: Duration = Duration::from_secs(60);
+const CATCH_UP_EVERY: Duration = Duration::from_millis(100);
+
+/// Why a page was not written.
+enum Trouble {
+    /// The place reached is another one than was thought, or something is still held: look again.
+    Behind,
+    /// It cannot be.
+    Failed(Error),
+}
+
+impl<T: Into<Error>> From<T> for Trouble {
+    fn from(error: T) -> Self {
+        Self::Failed(error.into())
+    }
+}
 
 /// A store that is being filled, and the place reached.
 pub(super) struct Filling<'a, E> {
@@ -34,39 +52,46 @@ pub(super) struct Filling<'a, E> {
 impl<'a, E: Engine> Filling<'a, E> {
     /// Begins, or finds the place where it was stopped. `None` when the target is in use already.
     pub(super) async fn begin(name: &str, to: &'a E, stamp: Stamp, reached: Stamp) -> Result<Option<Self>, Error> {
-        let wants = Wants::rows(vec![Key::Job(JobId::COPY)]);
-        let loaded = to.load(&wants).await?;
+        let newest = stamp.max(reached);
         let mut filling = Self {
             to,
             name: name.to_owned(),
             stamp,
-            newest: stamp.max(reached),
+            newest,
             after: None,
             rows: 0,
             digest: 0,
             stored: None,
-            mark: loaded.mark,
+            mark: Mark::default(),
         };
-        if let Some(Some(Row::Job(job))) = loaded.rows.into_iter().next()
-            && let Work::Copy { from, after, rows, digest } = &job.work
-        {
-            if from != name {
-                return Err(CopyError::OtherSource { from: from.clone() }.into());
-            }
-            if job.before != stamp {
-                return Err(CopyError::SourceChanged.into());
-            }
-            (filling.after, filling.rows, filling.digest) = (after.clone(), *rows, *digest);
-            filling.stored = Some(job);
+        if filling.find_place().await? {
             return Ok(Some(filling));
         }
         let page = to.scan(&Range::Rows { after: None }, 1).await?;
-        match page.items.is_empty() {
+        // The first commit of a copy that was killed may have arrived in between.
+        match page.items.is_empty() || filling.find_place().await? {
             true => Ok(Some(filling)),
             // Only the newest stamp tells a copy that has ended from a store of its own.
             false if reached == stamp => Ok(None),
             false => Err(CopyError::NotEmpty.into()),
         }
+    }
+
+    /// Reads the place reached. False where there is none.
+    async fn find_place(&mut self) -> Result<bool, Error> {
+        let loaded = self.to.load(&Wants::rows(vec![Key::Job(JobId::COPY)])).await?;
+        self.mark = loaded.mark;
+        let Some(Some(Row::Job(job))) = loaded.rows.into_iter().next() else { return Ok(false) };
+        let Work::Copy { from, after, rows, digest } = &job.work else { return Ok(false) };
+        if *from != self.name {
+            return Err(CopyError::OtherSource { from: from.clone() }.into());
+        }
+        if job.before != self.stamp {
+            return Err(CopyError::SourceChanged.into());
+        }
+        (self.after, self.rows, self.digest) = (after.clone(), *rows, *digest);
+        self.stored = Some(job);
+        Ok(true)
     }
 
     /// Rows that are here.
@@ -84,8 +109,28 @@ impl<'a, E: Engine> Filling<'a, E> {
         (sum.rows, sum.digest) == (self.rows, self.digest)
     }
 
-    /// Writes every row of the source that is not here yet.
+    /// Writes every row of the source that is not here yet. A copy that was killed may have left its last commit
+    /// under way: it ends one way or the other while we look, and from there we go on.
     pub(super) async fn fill<A: Engine>(&mut self, from: &A, page_rows: usize, tell: Tell<'_>) -> Result<(), Error> {
+        let mut since = Instant::now();
+        loop {
+            let place = self.rows;
+            match self.fill_on(from, page_rows, tell).await {
+                Ok(()) => return Ok(()),
+                Err(Trouble::Failed(error)) => return Err(error),
+                Err(Trouble::Behind) => {}
+            }
+            let began = self.find_place().await?;
+            if self.rows != place {
+                since = Instant::now();
+            } else if since.elapsed() > CATCH_UP_WITHIN || (place > 0 && !began) {
+                return Err(CopyError::TargetChanged.into());
+            }
+            tokio::time::sleep(CATCH_UP_EVERY).await;
+        }
+    }
+
+    async fn fill_on<A: Engine>(&mut self, from: &A, page_rows: usize, tell: Tell<'_>) -> Result<(), Trouble> {
         let mut page = read(from, self.after.clone(), page_rows).await?;
         // The first commit is made even of nothing: it takes the stamp over, and the target.
         loop {
@@ -108,7 +153,7 @@ impl<'a, E: Engine> Filling<'a, E> {
     }
 
     /// Writes a page, in more than one commit only if its rows are very large.
-    async fn write(&mut self, rows: Vec<(Key, Row)>) -> Result<(), Error> {
+    async fn write(&mut self, rows: Vec<(Key, Row)>) -> Result<(), Trouble> {
         let (mut part, mut bytes) = (Vec::new(), 0);
         for (key, row) in rows {
             if key == Key::Job(JobId::COPY) {
@@ -127,7 +172,7 @@ impl<'a, E: Engine> Filling<'a, E> {
     }
 
     /// New rows, what their edges add to the totals, and the place reached: all or nothing.
-    async fn commit(&mut self, rows: Vec<(Key, Row, u64)>) -> Result<(), Error> {
+    async fn commit(&mut self, rows: Vec<(Key, Row, u64)>) -> Result<(), Trouble> {
         let view = self.look(rows.iter().map(|(key, ..)| key.clone())).await?;
         let mut adds: BTreeMap<TotalKey, i64> = BTreeMap::new();
         let (mut after, mut digest, count) = (self.after.clone(), self.digest, self.rows + rows.len() as u64);
@@ -167,20 +212,28 @@ impl<'a, E: Engine> Filling<'a, E> {
 
     /// Opens the store to everybody.
     pub(super) async fn end(&mut self) -> Result<(), Error> {
-        let view = self.look([]).await?;
-        self.put(&view, Changes { stamp: self.newest, ..Changes::default() }, None).await?;
-        Ok(self.to.settle(self.mark).await?)
+        let ending = async {
+            let view = self.look([]).await?;
+            self.put(&view, Changes { stamp: self.newest, ..Changes::default() }, None).await
+        };
+        match ending.await {
+            Ok(()) => Ok(self.to.settle(self.mark).await?),
+            Err(Trouble::Failed(error)) => Err(error),
+            Err(Trouble::Behind) => Err(CopyError::TargetChanged.into()),
+        }
     }
 
     /// Loads what a commit stands on: the place reached is ours, and the rows are not there.
-    async fn look(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<View, Error> {
+    async fn look(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<View, Trouble> {
         // A counter is no row but a total, and whoever adds to one does not ask what it was.
         let keys = keys.into_iter().filter(|key| !matches!(key, Key::Counter(_)));
         let keys = std::iter::once(Key::Job(JobId::COPY)).chain(keys);
         let wants = Wants::rows(keys.collect());
         let loaded = self.to.load(&wants).await?;
-        let mut expected = std::iter::once(self.stored.clone().map(Row::Job)).chain(std::iter::repeat(None));
-        if loaded.rows.iter().any(|found| Some(found) != expected.next().as_ref()) {
+        if loaded.rows.first() != Some(&self.stored.clone().map(Row::Job)) {
+            return Err(Trouble::Behind);
+        }
+        if loaded.rows.iter().skip(1).any(Option::is_some) {
             return Err(CopyError::TargetChanged.into());
         }
         self.mark = loaded.mark;
@@ -191,8 +244,8 @@ impl<'a, E: Engine> Filling<'a, E> {
         Ok(view)
     }
 
-    async fn put(&mut self, view: &View, mut changes: Changes, job: Option<Job>) -> Result<(), Error> {
-        let (before, after) = (self.stored.take().map(Row::Job), job.clone().map(Row::Job));
+    async fn put(&mut self, view: &View, mut changes: Changes, job: Option<Job>) -> Result<(), Trouble> {
+        let (before, after) = (self.stored.clone().map(Row::Job), job.clone().map(Row::Job));
         changes.rows.push((Key::Job(JobId::COPY), Change { before, after }));
         match self.to.commit(Seen { mark: self.mark, view }, &changes).await {
             Ok(committed) => {
@@ -200,7 +253,7 @@ impl<'a, E: Engine> Filling<'a, E> {
                 self.stored = job;
                 Ok(())
             }
-            Err(CommitError::Conflict) => Err(CopyError::TargetChanged.into()),
+            Err(CommitError::Conflict) => Err(Trouble::Behind),
             Err(CommitError::Store(error)) => Err(error.into()),
         }
     }

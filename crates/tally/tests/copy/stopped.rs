@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tally::core::TotalKey;
 use tally::engine::Engine;
 use tally::engine::faulty::{Fault, Faulty};
 use tally::engine::memory::Memory;
-use tally::{Error, Options, Tally};
+use tally::{CopyPhase, Error, Options, Tally, copy_rows};
 use tempfile::TempDir;
 
 use crate::world::{COUNTED, copied, open, rows, source, url};
@@ -31,6 +32,28 @@ async fn a_copy_goes_on_after_a_stop_at_every_step() {
             assert_eq!(report.rows, 22 + COUNTED);
             assert_eq!(to.dump(), from.dump(), "{fault:?} at {step}");
         }
+    }
+}
+
+/// What a copy that was killed had sent may arrive while the next one is at work.
+#[tokio::test]
+async fn a_copy_goes_on_from_where_the_one_before_it_still_came_to() {
+    let from = source().await;
+    for late in [3, 5, 12] {
+        let to = Arc::new(Memory::default());
+        let (sender, mut sent) = (to.clone(), 0);
+        let mut tell = |progress: tally::CopyProgress| {
+            if progress.phase == CopyPhase::Copying && progress.rows >= 4 && sent == 0 {
+                sent = progress.rows;
+                // A load, then a load and a commit for each page.
+                let dying = Faulty::new(sender.clone(), late, Fault::Before);
+                copied(&from, &dying, 3).now_or_never().unwrap().unwrap_err();
+            }
+        };
+        let report = copy_rows("memory:source", &from, &*to, 2, &mut tell).await.unwrap();
+        assert_eq!(report.rows, 22 + COUNTED);
+        assert_eq!(to.dump(), from.dump(), "{late}");
+        assert!(sent > 0);
     }
 }
 

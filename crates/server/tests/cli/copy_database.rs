@@ -3,6 +3,7 @@
 use std::process::{Child, Stdio};
 
 use reqwest::Method;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tally_testing::{Cluster, ClusterOptions, Postgres, Redis};
 
@@ -24,6 +25,31 @@ fn a_store_moves_into_a_database_and_back() {
 fn a_store_moves_into_redis_on_to_a_cluster_and_back() {
     let prefixed = |url: &str| format!("{url}?prefix=moved_{}", std::process::id());
     moves_on_by(&[prefixed(Redis::shared().unwrap()), prefixed(Cluster::shared().unwrap())]);
+}
+
+#[test]
+fn nothing_is_copied_into_a_database_that_a_server_has_open() {
+    is_not_copied_into(&format!(
+        "{}?sslmode=disable&schema=served_{}",
+        Postgres::shared().unwrap(),
+        std::process::id()
+    ));
+}
+
+#[test]
+fn nothing_is_copied_into_a_cluster_that_a_server_has_open() {
+    is_not_copied_into(&format!("{}?prefix=served_{}", Cluster::shared().unwrap(), std::process::id()));
+}
+
+/// Not while a server has it open; one that was killed is waited for.
+fn is_not_copied_into(to: &str) {
+    let world = World::new();
+    seed_many(&world, "data", 10);
+    let mut server = world.serve_on(to);
+    copy(&world, &world.url("data"), to).fails(1, "a server has the store to copy to open; stop it first");
+    server.signal(Signal::KILL);
+    server.ended();
+    assert_eq!(copy(&world, &world.url("data"), to).json()["edges"], 10);
 }
 
 /// Moves a store from a folder to one of these after the other, and into a folder again.

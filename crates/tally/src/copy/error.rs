@@ -9,6 +9,9 @@ pub enum CopyError {
     /// The target is in use.
     #[error("the store to copy to holds rows already; name an empty one")]
     NotEmpty,
+    /// The target has servers.
+    #[error("a server has the store to copy to open; stop it first, or name another store")]
+    Served,
     /// The target is being filled from somewhere else.
     #[error("the store to copy to is a half-made copy of {from}; go on from there, or name an empty one")]
     OtherSource {

@@ -9,17 +9,22 @@ mod fill;
 mod sum;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tally_core::rows::{JobId, Key, Row, Work};
 use tally_core::view::Wants;
-use tally_engine::{Engine, Finding, StoreError};
+use tally_engine::{Engine, Finding, Lease, StoreError};
 
 pub use error::CopyError;
 use fill::Filling;
 use sum::Sum;
 
-use crate::{Error, Opening, Options, redacted};
+use crate::{AnyEngine, Error, Opening, Options, redacted};
+
+/// How long a store may be held by a server that is no more, and how often to look.
+const SERVED_FOR: Duration = Duration::from_secs(13);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Rows in one commit.
 pub(crate) const PAGE_ROWS: usize = 1_000;
@@ -93,7 +98,7 @@ pub async fn copy(
         _ => {}
     }
     let source = source.open(&options.embedded).await?;
-    let target = match target.open(&options.embedded).await {
+    let target = match open_target(&source, target, options).await {
         Ok(target) => target,
         Err(error) => {
             source.close().await;
@@ -108,6 +113,39 @@ pub async fn copy(
         copied
     });
     copying.await.map_err(|error| StoreError::Broken(format!("the copy stopped: {error}")))?
+}
+
+/// Opens the store to copy to. What speaks against the source is said before anything is made for the target.
+async fn open_target(source: &AnyEngine, target: Opening, options: &Options) -> Result<AnyEngine, Error> {
+    source.prepare().await?;
+    if let Some(from) = unfinished(source).await? {
+        return Err(CopyError::SourceUnfinished { from }.into());
+    }
+    let target = target.open(&options.embedded).await?;
+    if let Err(error) = refuse_served(&target).await {
+        target.close().await;
+        return Err(error);
+    }
+    Ok(target)
+}
+
+/// Refuses a store that a server has open: one of them always carries its jobs. A server that was killed is waited
+/// for until nobody takes it for alive any more.
+async fn refuse_served(target: &AnyEngine) -> Result<(), Error> {
+    if !target.is_shared() {
+        return Ok(());
+    }
+    target.prepare().await?;
+    let since = Instant::now();
+    while !target.lease(Lease::Jobs).await? {
+        if since.elapsed() > SERVED_FOR {
+            return Err(CopyError::Served.into());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    // Given back at once, so that a copy that is killed keeps nobody waiting. Servers do not begin on a half-made copy.
+    target.release(Lease::Jobs).await;
+    Ok(())
 }
 
 /// The same over open engines. `name` says which store the source is, for the next time and without a

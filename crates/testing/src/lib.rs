@@ -10,6 +10,7 @@ pub mod postgres;
 mod process;
 pub mod proxy;
 pub mod redis;
+mod target;
 
 pub use child::{Server, free_address};
 pub use folder::{Folder, disk_bytes};

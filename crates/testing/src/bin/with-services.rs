@@ -5,7 +5,7 @@ use anyhow::{Context, Result, anyhow};
 use std::process::{Command, ExitCode};
 use std::thread;
 use tally_testing::postgres::{self, POSTGRES_TEMPLATE_VARIABLE, POSTGRES_VARIABLE, Template};
-use tally_testing::redis::cluster::REDIS_CLUSTER_VARIABLE;
+use tally_testing::redis::cluster::{REDIS_CLUSTER_VARIABLE, VALKEY_CLUSTER_VARIABLE};
 use tally_testing::redis::{self, REDIS_VARIABLE};
 use tally_testing::{Cluster, ClusterOptions, Postgres, Redis};
 
@@ -14,6 +14,7 @@ struct Services {
     postgres: Postgres,
     redis: Redis,
     cluster: Cluster,
+    valkeys: Cluster,
     template: Template,
 }
 
@@ -22,12 +23,14 @@ impl Services {
     fn start() -> Result<Self> {
         thread::scope(|scope| {
             let cluster = scope.spawn(|| Cluster::start(ClusterOptions::shared()));
+            let valkeys = scope.spawn(|| Cluster::start(ClusterOptions::shared_apart()?));
             let redis = Redis::start(redis::Options::default())?;
             let template = Template::make()?;
             let options = postgres::Options { template: Some(template.path().into()), ..Default::default() };
             let postgres = Postgres::start(options)?;
+            let valkeys = valkeys.join().map_err(|_| anyhow!("the Valkeys' thread panicked"))??;
             let cluster = cluster.join().map_err(|_| anyhow!("the cluster's thread panicked"))??;
-            Ok(Self { postgres, redis, cluster, template })
+            Ok(Self { postgres, redis, cluster, valkeys, template })
         })
     }
 }
@@ -42,6 +45,7 @@ fn main() -> Result<ExitCode> {
         .env(POSTGRES_TEMPLATE_VARIABLE, services.template.path())
         .env(REDIS_VARIABLE, services.redis.url())
         .env(REDIS_CLUSTER_VARIABLE, services.cluster.url())
+        .env(VALKEY_CLUSTER_VARIABLE, services.valkeys.url())
         .status()
         .with_context(|| format!("could not start {program:?}"))?;
     // A command that a signal ended has no code of its own.

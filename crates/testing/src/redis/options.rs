@@ -16,12 +16,14 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
     /// One of [`super::programs`], the first of them unless said otherwise.
     pub program: Option<PathBuf>,
+    /// By how much its clock is wrong.
+    pub clock_ahead_s: i64,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let appendfsync = "everysec".into();
-        Self { appendonly: false, appendfsync, password: None, settings: Vec::new(), program: None }
+        Self { appendonly: false, appendfsync, password: None, settings: Vec::new(), program: None, clock_ahead_s: 0 }
     }
 }
 

@@ -15,11 +15,20 @@ use view::View;
 /// Names the cluster that all tests share: a URL. `with-services` sets it.
 pub const REDIS_CLUSTER_VARIABLE: &str = "TALLY_TEST_REDIS_CLUSTER";
 
+/// Names the cluster of Valkeys that all tests share. `with-services` sets it.
+pub const VALKEY_CLUSTER_VARIABLE: &str = "TALLY_TEST_VALKEY_CLUSTER";
+
+/// A cluster of this process, or the URL of another's.
+type Shared = OnceLock<Result<(String, Option<Cluster>), String>>;
+
 /// How many slots there are in any cluster.
 pub const SLOTS: u16 = 16_384;
 
 /// Nodes talk the more often the shorter it is, so this makes a cluster quickly, and none is dead yet.
 const FORMING_TIMEOUT_MS: u64 = 1500;
+
+/// Clocks of six nodes; none is that of the one that takes over from it.
+pub const HOURS_APART: [i64; 6] = [0, 3_600, -3_600, 3_600, -3_600, 0];
 
 /// How long the nodes may take to agree. A failover takes some seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,11 +42,13 @@ pub struct ClusterOptions {
     pub node_timeout_ms: u64,
     /// How each node is set up.
     pub node: Options,
+    /// By how much the clock of each node is wrong, by number; of all others not at all.
+    pub clocks_ahead_s: Vec<i64>,
 }
 
 impl Default for ClusterOptions {
     fn default() -> Self {
-        Self { masters: 3, node_timeout_ms: 1500, node: Options::default() }
+        Self { masters: 3, node_timeout_ms: 1500, node: Options::default(), clocks_ahead_s: Vec::new() }
     }
 }
 
@@ -45,6 +56,12 @@ impl ClusterOptions {
     /// For a cluster that many use. Nobody kills a node of it, and none is taken for dead on a busy machine.
     pub fn shared() -> Self {
         Self { node_timeout_ms: 30_000, ..Self::default() }
+    }
+
+    /// The same of Valkeys, whose clocks are an hour apart.
+    pub fn shared_apart() -> Result<Self> {
+        let node = Options { program: Some(super::valkey()?), ..Options::default() };
+        Ok(Self { node, clocks_ahead_s: HOURS_APART.into(), ..Self::shared() })
     }
 
     /// The settings of a node.
@@ -74,7 +91,7 @@ pub struct Cluster {
 impl Cluster {
     /// Starts the nodes and makes them a cluster. Blocks until all of them agree that it is well.
     pub fn start(options: ClusterOptions) -> Result<Self> {
-        let nodes = node::start(options.masters * 2, &options.of_node())?;
+        let nodes = node::start(options.masters * 2, &options.of_node(), &options.clocks_ahead_s)?;
         let cluster = Self { nodes, user: options.node.user() };
         node::set_timeout(&cluster.nodes, FORMING_TIMEOUT_MS)?;
         node::assign_slots(&cluster.nodes[..options.masters])?;
@@ -93,13 +110,21 @@ impl Cluster {
     /// It is the one that [`REDIS_CLUSTER_VARIABLE`] names, or else one that is started for this process and
     /// ends with it. Others use it too, so there is no way to stop it.
     pub fn shared() -> Result<&'static str> {
-        static SHARED: OnceLock<Result<(String, Option<Cluster>), String>> = OnceLock::new();
-        let shared = SHARED.get_or_init(|| match std::env::var(REDIS_CLUSTER_VARIABLE) {
+        static SHARED: Shared = OnceLock::new();
+        Self::share(&SHARED, REDIS_CLUSTER_VARIABLE, || Ok(ClusterOptions::shared()))
+    }
+
+    /// The same of Valkeys, whose clocks are an hour apart.
+    pub fn shared_apart() -> Result<&'static str> {
+        static SHARED: Shared = OnceLock::new();
+        Self::share(&SHARED, VALKEY_CLUSTER_VARIABLE, ClusterOptions::shared_apart)
+    }
+
+    fn share(shared: &'static Shared, variable: &str, options: fn() -> Result<ClusterOptions>) -> Result<&'static str> {
+        let start = || options().and_then(Self::start).map_err(|error| format!("{error:#}"));
+        let shared = shared.get_or_init(|| match std::env::var(variable) {
             Ok(url) => Ok((url, None)),
-            Err(_) => match Self::start(ClusterOptions::shared()) {
-                Ok(cluster) => Ok((cluster.url(), Some(cluster))),
-                Err(error) => Err(format!("{error:#}")),
-            },
+            Err(_) => start().map(|cluster| (cluster.url(), Some(cluster))),
         });
         shared.as_ref().map(|(url, _)| url.as_str()).map_err(|error| anyhow::anyhow!("{error}"))
     }

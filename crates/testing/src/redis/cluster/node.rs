@@ -47,14 +47,15 @@ impl Deref for Node {
 }
 
 /// Starts that many nodes at once. None knows of another yet.
-pub(super) fn start(nodes: usize, options: &Options) -> Result<Vec<Node>> {
-    let start = || -> Result<Node> {
-        let redis = Redis::start_as(options.clone(), true)?;
+pub(super) fn start(nodes: usize, options: &Options, clocks_ahead_s: &[i64]) -> Result<Vec<Node>> {
+    let start = |number: usize| -> Result<Node> {
+        let clock_ahead_s = clocks_ahead_s.get(number).copied().unwrap_or(options.clock_ahead_s);
+        let redis = Redis::start_as(Options { clock_ahead_s, ..options.clone() }, true)?;
         let id = redis.ask(&["CLUSTER", "MYID"])?;
         Ok(Node { redis, id })
     };
     std::thread::scope(|scope| {
-        let starting: Vec<_> = (0..nodes).map(|_| scope.spawn(start)).collect();
+        let starting: Vec<_> = (0..nodes).map(|number| scope.spawn(move || start(number))).collect();
         starting.into_iter().map(|node| node.join().map_err(|_| anyhow!("a thread panicked"))?).collect()
     })
 }

@@ -1,38 +1,29 @@
 //! The recount: every list against the list on the other side, every number against its edges.
 //!
 //! A length needs no counting here, so what can drift is only what was added by hand, and the numbers by kind.
-//! Servers write meanwhile, so what looks wrong is looked at again before it is told.
+//! Lists are compared in `compare.rs`, numbers in `drift.rs`.
 
-use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
+use std::collections::HashSet;
 
 use futures_util::future::join_all;
 use redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use redis::{Cmd, Value};
 use tally_core::hash::fingerprint;
-use tally_core::rows::{EdgeKey, Side, TotalKey};
-use tally_core::{Name, ObjectId, SubjectId};
+use tally_core::rows::Side;
 use tally_engine::{Audited, Finding, StoreError};
 
 use crate::Redis;
-use crate::answer::{items, number, some_text, text, texts};
-use crate::rows::{edge, unreadable};
+use crate::answer::{items, number, some_text, texts};
 
-/// Entries of a list that are looked at together.
-const ENTRIES_AT_ONCE: usize = 2_000;
 /// Lists that are looked at side by side: most are short, and cost the way to Redis and back.
 const KEYS_AT_ONCE: usize = 64;
-/// How often something that looks wrong is looked at again.
-const LOOKS: usize = 6;
-/// And after how long.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
-type Tell<'a> = &'a mut (dyn FnMut(Finding) + Send);
+pub(crate) type Tell<'a> = &'a mut (dyn FnMut(Finding) + Send);
 
 /// A key of an object or a subject, taken apart.
-struct Named {
-    side: Side,
-    id: String,
+pub(crate) struct Named {
+    pub(crate) side: Side,
+    pub(crate) id: String,
     relation: Option<String>,
     what: What,
 }
@@ -169,182 +160,6 @@ impl Redis {
             }
         }
     }
-
-    /// One list against the other side of each of its entries.
-    async fn compare(
-        &self,
-        key: &str,
-        named: &Named,
-        relation: &str,
-        hidden: bool,
-        tell: Tell<'_>,
-    ) -> Result<u64, StoreError> {
-        let across = if named.side == Side::Object { Side::Subject } else { Side::Object };
-        let mut entries = 0;
-        loop {
-            let mut command = Cmd::new();
-            command.arg("ZRANGE").arg(key).arg(entries).arg(entries + ENTRIES_AT_ONCE - 1).arg("WITHSCORES");
-            let page = pairs(self.link.send(&command).await?)?;
-            let ask = |(member, _): &(String, String)| {
-                let list = self.keys.list(across, member, relation);
-                let mut command = Cmd::new();
-                command.arg("ZSCORE").arg(if hidden { list.hidden } else { list.shown }).arg(&named.id);
-                command
-            };
-            let scores = self.link.send_many(page.iter().map(ask).collect()).await?;
-            for ((member, score), other) in page.iter().zip(scores) {
-                if text(other)?.as_ref() != Some(score) && !self.agree(named, member, relation, hidden).await? {
-                    let found = format!("{relation} of {}: {member} is in {key} alone", named.id);
-                    tell(Finding::Stray { found, edge: edge_of(named, member, relation) });
-                }
-            }
-            entries += page.len();
-            if page.len() < ENTRIES_AT_ONCE {
-                return Ok(entries as u64);
-            }
-        }
-    }
-
-    /// Looks again at both sides of what seemed to stand on one alone.
-    async fn agree(&self, named: &Named, member: &str, relation: &str, hidden: bool) -> Result<bool, StoreError> {
-        let (object, subject) = match named.side {
-            Side::Object => (named.id.as_str(), member),
-            Side::Subject => (member, named.id.as_str()),
-        };
-        for _ in 0..LOOKS {
-            tokio::time::sleep(LOOK_AGAIN_AFTER).await;
-            let mut scores = Vec::new();
-            for (side, id, other) in [(Side::Object, object, subject), (Side::Subject, subject, object)] {
-                let list = self.keys.list(side, id, relation);
-                let here = if hidden { list.hidden } else { list.shown };
-                if self.keys.slots {
-                    self.resolve(self.keys.part(&here)).await?;
-                }
-                let mut command = Cmd::new();
-                command.arg("ZSCORE").arg(here).arg(other);
-                scores.push(text(self.link.send(&command).await?)?);
-            }
-            if scores[0] == scores[1] {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// What was added to totals past their edges.
-    async fn drifted(&self, key: &str, named: &Named, tell: Tell<'_>) -> Result<(), StoreError> {
-        let mut command = Cmd::new();
-        command.arg("HGETALL").arg(key);
-        for (relation, off) in pairs(self.link.send(&command).await?)? {
-            let list = self.keys.list(named.side, &named.id, &relation);
-            let mut keys = vec![list.shown];
-            if named.side == Side::Subject {
-                keys.push(list.hidden);
-            }
-            let mut counted = 0;
-            for key in keys {
-                let mut command = Cmd::new();
-                command.arg("ZCARD").arg(key);
-                counted += number(Some(self.link.send(&command).await?))?;
-            }
-            self.end_usual().await?;
-            let relation = Name::new(&relation).map_err(|_| unreadable(&relation))?;
-            let off: i64 = off.parse().map_err(|_| unreadable(&off))?;
-            let total = match named.side {
-                Side::Object => {
-                    let object = ObjectId::new(&named.id).map_err(|_| unreadable(&named.id))?;
-                    TotalKey::Object { object, relation }
-                }
-                Side::Subject => {
-                    let subject = SubjectId::new(&named.id).map_err(|_| unreadable(&named.id))?;
-                    TotalKey::Subject { subject, relation }
-                }
-            };
-            tell(Finding::Drift { total, stored: counted.saturating_add(off), counted });
-        }
-        Ok(())
-    }
-
-    /// Somebody has written a correction past Tally, so it has to be looked for from now on.
-    async fn end_usual(&self) -> Result<(), StoreError> {
-        if self.is_usual() {
-            let mut command = Cmd::new();
-            command.arg("SET").arg(self.keys.system("unusual")).arg(1);
-            self.link.send(&command).await?;
-            self.set_unusual();
-        }
-        Ok(())
-    }
-
-    /// How many edges there are of each kind, by what is attached to them.
-    async fn kinds(&self, object: &str, relation: &str, tell: Tell<'_>) -> Result<(), StoreError> {
-        let (list, kinds_key) = (self.keys.list(Side::Object, object, relation), self.keys.kinds(object, relation));
-        let all = |key: &str| {
-            let mut command = Cmd::new();
-            command.arg("HGETALL").arg(key);
-            command
-        };
-        for look in 0..LOOKS {
-            let stored = numbers(pairs(self.link.send(&all(&kinds_key)).await?)?)?;
-            let mut counted: BTreeMap<String, i64> = BTreeMap::new();
-            let data = pairs(self.link.send(&all(&list.data)).await?)?;
-            for data in data.chunks(ENTRIES_AT_ONCE) {
-                let ask = |(member, _): &(String, String)| {
-                    let mut command = Cmd::new();
-                    command.arg("ZSCORE").arg(&list.shown).arg(member);
-                    command
-                };
-                let shown = self.link.send_many(data.iter().map(ask).collect()).await?;
-                for ((_, data), score) in data.iter().zip(shown) {
-                    if let Some(score) = text(score)?
-                        && let Some(kind) = edge(false, &score, data)?.kind
-                    {
-                        *counted.entry(kind.as_str().to_owned()).or_default() += 1;
-                    }
-                }
-            }
-            if stored == counted {
-                return Ok(());
-            }
-            let unchanged = numbers(pairs(self.link.send(&all(&kinds_key)).await?)?)? == stored;
-            if unchanged && look > 0 {
-                return tell_kinds(object, relation, &stored, &counted, tell);
-            }
-            tokio::time::sleep(LOOK_AGAIN_AFTER).await;
-        }
-        Ok(())
-    }
-}
-
-fn tell_kinds(
-    object: &str,
-    relation: &str,
-    stored: &BTreeMap<String, i64>,
-    counted: &BTreeMap<String, i64>,
-    tell: Tell<'_>,
-) -> Result<(), StoreError> {
-    let kinds: std::collections::BTreeSet<&String> = stored.keys().chain(counted.keys()).collect();
-    for kind in kinds {
-        let of = |numbers: &BTreeMap<String, i64>| numbers.get(kind).copied().unwrap_or(0);
-        let (stored, counted) = (of(stored), of(counted));
-        if stored != counted {
-            let object = ObjectId::new(object).map_err(|_| unreadable(object))?;
-            let relation = Name::new(relation).map_err(|_| unreadable(relation))?;
-            let kind = Name::new(kind).map_err(|_| unreadable(kind))?;
-            tell(Finding::Drift { total: TotalKey::Kind { object, relation, kind }, stored, counted });
-        }
-    }
-    Ok(())
-}
-
-/// The edge that an entry of a list stands for.
-fn edge_of(named: &Named, member: &str, relation: &str) -> Option<EdgeKey> {
-    let (object, subject) = match named.side {
-        Side::Object => (named.id.as_str(), member),
-        Side::Subject => (member, named.id.as_str()),
-    };
-    let (object, subject) = (ObjectId::new(object).ok()?, SubjectId::new(subject).ok()?);
-    Some(EdgeKey { object, relation: Name::new(relation).ok()?, subject })
 }
 
 /// A list that alternates between names and values.
@@ -359,11 +174,4 @@ pub(crate) fn pairs(value: Value) -> Result<Vec<(String, String)>, StoreError> {
         pairs.push((some_text(Some(name))?, some_text(values.next())?));
     }
     Ok(pairs)
-}
-
-fn numbers(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, i64>, StoreError> {
-    pairs
-        .into_iter()
-        .map(|(name, value)| value.parse().map(|value| (name, value)).map_err(|_| unreadable(&value)))
-        .collect()
 }

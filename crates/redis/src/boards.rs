@@ -9,7 +9,7 @@ use tally_core::time::Timestamp;
 use tally_engine::{BoardFrom, StoreError};
 
 use crate::Redis;
-use crate::answer::{items, number, some_text};
+use crate::answer::{items, some_text};
 use crate::audit::pairs;
 use crate::counting::{element, limit_of, member_of, order_score};
 use crate::rows::unreadable;
@@ -47,7 +47,7 @@ impl Redis {
         let ask = Ask::new([self.keys.open(slot), order], &words);
         loop {
             let mut values = items(self.link.run(&self.scripts.board, &ask).await?)?.into_iter();
-            if number(values.next())? == 1 && self.resolve(slot).await? {
+            if self.is_stale(slot, values.next()).await? {
                 continue;
             }
             let mut page = Vec::with_capacity(values.len() / 2);

@@ -99,8 +99,9 @@ impl<'a> Plan<'a> {
                 Some(group) => {
                     rest -= group.edges.len() as i64;
                     group.addition = Some(place);
+                    plan.by.push(*by);
                 }
-                None => plan.tell(place, total),
+                None => plan.tell(place, total, *by),
             }
             plan.add(total, rest);
         }

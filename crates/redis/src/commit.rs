@@ -11,16 +11,16 @@ use tokio::time::{Instant, sleep};
 use crate::Redis;
 use crate::answer::{items, number, some_text};
 use crate::connection::Fault;
+use crate::numbered::{Numbered, number_in, server_in};
 use crate::part::Part;
 use crate::plan::Plan;
 use crate::words::Ask;
 
 /// How soon a commit whose answer was lost is sent again.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
-/// How long it is remembered that a commit was called off: longer than it can be on its way.
-const CANCELLED_FOR_S: &str = "600";
-/// How long it is remembered that a commit was done, once nobody needs to ask any more.
-pub(crate) const DONE_FOR_S: &str = "60";
+/// How long it is remembered that a commit was called off: longer than it can be on its way, and than the clocks of two
+/// nodes are apart, of which one takes over from the other.
+const CANCELLED_FOR_S: &str = "172800";
 
 /// What is known of a commit that was sent.
 pub(crate) enum Fate {
@@ -98,15 +98,19 @@ impl Redis {
         stamp: Stamp,
         totals: &mut [i64],
     ) -> Result<bool, CommitError> {
-        self.register(plan).await?;
-        let transaction = self.next_transaction();
+        if plan.parts.values().any(Part::writes) {
+            self.register(plan).await?;
+        }
         if self.keys.slots {
-            self.write_slots(plan, &transaction, stamp, totals).await?;
+            self.write_slots(plan, stamp, totals).await?;
         } else if let Some(part) = plan.parts.get(&0) {
-            let (open, record) = (self.keys.open(0), self.keys.record(0, &transaction));
-            let first = [open.as_str(), &record, &self.keys.system("stamp"), &self.keys.system("unusual")];
-            let ask = part.ask(&first, "alone", &transaction, plan.usual.word(), &stamp.0.to_string());
-            match self.decide(&ask, &record).await? {
+            let commit = Numbered::begin(&self.numbers, self.server);
+            let named = self.named(0, &commit.name);
+            let (open, stamped, unusual) = (self.keys.open(0), self.keys.system("stamp"), self.keys.system("unusual"));
+            let first = [open.as_str(), &named.ring, &named.record, &stamped, &unusual];
+            let words = ["alone", commit.name.as_str(), plan.usual.word(), &stamp.0.to_string()];
+            let ask = part.ask(&first, words, &commit, false);
+            match self.decide(&ask, &named).await? {
                 Fate::Answered(Outcome::Unusual) => {
                     self.set_unusual();
                     return Ok(false);
@@ -123,7 +127,7 @@ impl Redis {
     }
 
     /// Sends what decides over a commit until its outcome is known. Sending it again does no harm.
-    pub(crate) async fn decide(&self, ask: &Ask, record: &str) -> Result<Fate, StoreError> {
+    pub(crate) async fn decide(&self, ask: &Ask, named: &Named) -> Result<Fate, StoreError> {
         let until = Instant::now() + self.timeout();
         // Whether one may be on its way still.
         let mut lost = false;
@@ -133,7 +137,7 @@ impl Redis {
                     // One that comes later could find things as they were, and be done after all.
                     Outcome::Moved | Outcome::Locked | Outcome::Unlisted if lost => {
                         let why = StoreError::Unavailable("Redis: it met another commit".into());
-                        return Ok(match self.call_off(ask, record, why).await {
+                        return Ok(match self.call_off(ask, named, why).await {
                             Fate::CalledOff(_) => Fate::Answered(Outcome::Cancelled),
                             other => other,
                         });
@@ -142,20 +146,20 @@ impl Redis {
                 },
                 Err(Fault::Refused(error)) if !lost => return Ok(Fate::CalledOff(error)),
                 Err(Fault::Unsure(error)) if !lost && !self.keys.slots => return Ok(Fate::CalledOff(error)),
-                Err(Fault::Unsure(error)) if !lost => return Ok(self.call_off(ask, record, error).await),
+                Err(Fault::Unsure(error)) if !lost => return Ok(self.call_off(ask, named, error).await),
                 Err(fault) => StoreError::from(fault),
             };
             lost = true;
             if Instant::now() >= until {
-                return Ok(self.call_off(ask, record, error).await);
+                return Ok(self.call_off(ask, named, error).await);
             }
             sleep(AGAIN_AFTER).await;
         }
     }
 
     /// Nobody knows whether a commit was done, so it is forbidden, unless it was.
-    async fn call_off(&self, ask: &Ask, record: &str, why: StoreError) -> Fate {
-        match self.cancel(record).await {
+    async fn call_off(&self, ask: &Ask, named: &Named, why: StoreError) -> Fate {
+        match self.cancel(named).await {
             Ok(true) => return Fate::CalledOff(why),
             // It was, so once more it only tells the numbers.
             Ok(false) => {
@@ -173,15 +177,40 @@ impl Redis {
     }
 
     /// Forbids a commit for good. False if it was done before. Either is then as safe as a commit is.
-    pub(crate) async fn cancel(&self, record: &str) -> Result<bool, StoreError> {
-        Ok(self.verdict(record, "cancel").await? != "done")
+    pub(crate) async fn cancel(&self, named: &Named) -> Result<bool, StoreError> {
+        Ok(self.verdict(named, "cancel").await? != "done")
     }
 
     /// `done`, `cancelled` or nothing.
-    pub(crate) async fn verdict(&self, record: &str, how: &str) -> Result<String, StoreError> {
+    pub(crate) async fn verdict(&self, named: &Named, how: &str) -> Result<String, StoreError> {
         let waits = if self.link.options().waits() { "1" } else { "0" };
-        let ask = Ask::new([record.to_owned()], &[how, CANCELLED_FOR_S, waits]);
+        let keys = [named.record.clone(), named.ring.clone()];
+        let ask = Ask::new(keys, &[how, CANCELLED_FOR_S, waits, &named.number]);
         some_text(Some(self.link.run_safely(&self.scripts.verdict, &ask).await?))
+    }
+
+    /// Where the slot that decides over a commit keeps what became of it.
+    pub(crate) fn named(&self, slot: u16, commit: &str) -> Named {
+        Named {
+            record: self.keys.record(slot, commit),
+            ring: self.keys.ring(slot, server_in(commit)),
+            number: number_in(commit).to_owned(),
+        }
+    }
+}
+
+/// Where it is kept what became of a commit.
+pub(crate) struct Named {
+    pub(crate) record: String,
+    pub(crate) ring: String,
+    pub(crate) number: String,
+}
+
+impl Named {
+    /// By its record, which is named after it, as its server's ring is named after the server.
+    pub(crate) fn of(record: &str) -> Self {
+        let (ring, number) = record.rsplit_once('-').unwrap_or((record, "0"));
+        Self { record: record.to_owned(), ring: ring.to_owned(), number: number.to_owned() }
     }
 }
 

@@ -199,6 +199,9 @@ impl Link {
 
     /// Many commands, each on its own.
     pub(crate) async fn send_many(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, Fault> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
         if self.options.cluster {
             return futures_util::future::try_join_all(commands.iter().map(|command| self.send(command))).await;
         }

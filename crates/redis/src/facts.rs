@@ -184,7 +184,8 @@ impl Redis {
         let mut command = Cmd::new();
         command.arg("GET").arg(self.keys.system("stamp"));
         let stamp = text(self.link.send(&command).await?)?.unwrap_or_else(|| "0".into());
-        stamp.parse().map(Stamp).map_err(|_| crate::rows::unreadable(&stamp))
+        let stamp = stamp.parse().map(Stamp).map_err(|_| crate::rows::unreadable(&stamp))?;
+        self.bounded(stamp).await
     }
 
     async fn check_format(&self) -> Result<(), StoreError> {

@@ -25,7 +25,8 @@
 //! | `tally:r:{r7}`, `…:due` | hash, sorted set | remembered answers, and when they may go |
 //! | `tally:sys:{sys}:…` | | API keys, jobs, names of relations, the newest stamp, leases |
 //! | `tally:i:{1f}` | sorted set | what there is in a slot, by name |
-//! | `tally:w:{1f}`, `tally:t:{1f}:…` | hash, text | commits over several slots that are under way |
+//! | `tally:w:{1f}` | hash | commits over several slots that are under way |
+//! | `tally:t:{1f}:<server>`, `…-<number>` | sorted set, text | what a server committed last; what became of a commit |
 //!
 //! Scores of edges are microseconds since 1970, negative, so that the newest comes first; those of boards are negative so
 //! that the highest does.
@@ -131,6 +132,11 @@ impl Keys {
     /// What became of a commit.
     pub(crate) fn record(&self, part: u16, transaction: &str) -> String {
         format!("{}:t:{{{}}}:{transaction}", self.prefix, slots::tag(part))
+    }
+
+    /// What a server did in a slot, by the numbers of its commits.
+    pub(crate) fn ring(&self, part: u16, server: &str) -> String {
+        format!("{}:t:{{{}}}:{server}", self.prefix, slots::tag(part))
     }
 
     /// What one script may touch together: a slot, or everything.

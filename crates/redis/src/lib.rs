@@ -9,7 +9,9 @@
 //! | `plan.rs`, `counted.rs`, `bulk.rs`, `part.rs`, `commit.rs` | what a commit checks and changes; sending it |
 //! | `fence.rs` | waiting until what is shown is safe |
 //! | `transaction.rs`, `open.rs` | a commit over several slots; ending what another server left open |
-//! | `scan.rs`, `boards.rs`, `walk.rs`, `audit.rs` | pages, every row, the recount |
+//! | `numbered.rs`, `timekeeper.rs` | commits by number, so that what comes late is known; the one time of the store |
+//! | `scan.rs`, `boards.rs`, `walk.rs` | pages, every row |
+//! | `audit.rs`, `compare.rs`, `drift.rs` | the recount: of what there is, of lists, of numbers |
 //! | `mend.rs` | putting right what the recount found |
 //! | `registry.rs` | which relations and slots there are |
 //! | `follow.rs` | what servers tell each other |
@@ -21,15 +23,18 @@ mod audit;
 mod boards;
 mod bulk;
 mod commit;
+mod compare;
 mod connection;
 mod counted;
 mod counting;
+mod drift;
 mod facts;
 mod fence;
 mod follow;
 mod keys;
 mod load;
 mod mend;
+mod numbered;
 mod open;
 mod options;
 mod part;
@@ -39,6 +44,7 @@ mod rows;
 mod scan;
 mod scripts;
 mod slots;
+mod timekeeper;
 mod transaction;
 mod walk;
 mod words;
@@ -62,9 +68,12 @@ pub use facts::Facts;
 use fence::Fence;
 use follow::Follower;
 use keys::Keys;
+use numbered::Numbers;
 pub use options::Options;
 use registry::Registry;
 use scripts::Scripts;
+pub use timekeeper::TimeApart;
+use timekeeper::Timekeeper;
 use walk::Remembered;
 
 /// Commands in one commit: a few milliseconds of Redis' time.
@@ -85,7 +94,8 @@ pub struct Redis {
     fence: Arc<Fence>,
     /// A number that no other server has.
     server: u64,
-    transactions: Arc<AtomicU64>,
+    numbers: Arc<Numbers>,
+    timekeeper: Arc<Timekeeper>,
     /// Slots of commits that stand and are still to be finished.
     unfinished: Arc<AtomicU64>,
     stamp_wanted: Arc<AtomicU64>,
@@ -118,7 +128,8 @@ impl Redis {
             follower,
             fence: Arc::default(),
             server,
-            transactions: Arc::default(),
+            numbers: Arc::default(),
+            timekeeper: Arc::default(),
             unfinished: Arc::default(),
             stamp_wanted: Arc::default(),
             stamp_raised: Arc::default(),
@@ -159,10 +170,6 @@ impl Redis {
 
     fn timeout(&self) -> Duration {
         self.link.options().timeout
-    }
-
-    fn next_transaction(&self) -> String {
-        format!("{:x}-{:x}", self.server, self.transactions.fetch_add(1, Ordering::Relaxed))
     }
 }
 

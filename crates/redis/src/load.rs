@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use futures_util::future::try_join_all;
+use futures_util::future::{try_join, try_join_all};
 use redis::Value;
 use tally_core::rows::{Among, Key, Row, Side, Standing, TotalKey};
 use tally_core::time::Stamp;
@@ -43,9 +43,9 @@ impl Question {
     }
 }
 
-/// What one slot answered.
+/// What one slot answered; on one node with the time.
 struct Answer {
-    now: Stamp,
+    now: Option<Stamp>,
     found: Vec<(To, Found)>,
 }
 
@@ -66,12 +66,20 @@ impl Redis {
                 None => self.set_unusual(),
             }
         }
-        let questions = self.questions(wants);
-        let mode = if self.keys.slots { "slots" } else { "alone" };
-        let asking = questions.iter().map(|(slot, question)| self.ask(*slot, question, wants, mode));
-        let answers = try_join_all(asking).await?;
-        let at_once = answers.len() < 2;
-        Ok(Loaded { at_once, ..loaded(wants, answers.into_iter().flatten()) })
+        let mut questions = self.questions(wants);
+        if !self.keys.slots {
+            // Nothing is asked for but the time.
+            questions.entry(0).or_default();
+            let answer = self.ask(0, &questions[&0], wants, "alone").await?;
+            return Ok(loaded(wants, answer));
+        }
+        let asking = questions.iter().map(|(slot, question)| self.ask(*slot, question, wants, "slots"));
+        let (now, answers) = try_join(self.time(), try_join_all(asking)).await?;
+        let mut loaded = loaded(wants, answers.into_iter().flatten());
+        loaded.now = Some(now);
+        // Slots are asked one by one; and where answers wait for replicas, so must those that change nothing.
+        loaded.at_once = questions.len() < 2 && !self.link.options().waits();
+        Ok(loaded)
     }
 
     /// What is asked where nobody was ever suspended and nothing is hidden: edges of one list together.
@@ -191,10 +199,6 @@ impl Redis {
             let question = questions.entry(self.keys.part(&order)).or_default();
             ask_rank(question, To::Rank(number), standing, &order);
         }
-        if questions.is_empty() {
-            // Who wants nothing wants to know the time.
-            questions.insert(self.keys.part(&self.keys.system("stamp")), Question::default());
-        }
         questions
     }
 
@@ -208,8 +212,8 @@ impl Redis {
         mode: &str,
     ) -> Result<Option<Answer>, StoreError> {
         let open = self.keys.open(slot);
-        let unusual = if self.keys.slots { open.clone() } else { self.keys.system("unusual") };
-        let mut ask = Ask::new([open, unusual], &[mode]);
+        let system = |name| if self.keys.slots { self.keys.open(slot) } else { self.keys.system(name) };
+        let mut ask = Ask::new([open, system("unusual"), system("time"), system("stamp")], &[mode]);
         ask.keys.append(question.table.words());
         ask.words.append(&question.words);
         loop {
@@ -217,16 +221,16 @@ impl Redis {
             if values.len() == 1 {
                 return Ok(None);
             }
-            let (seconds, micros) = (number(values.next())?, number(values.next())?);
-            let open = number(values.next())? == 1;
-            if open && self.resolve(slot).await? {
+            let (time, pressing) = (number(values.next())?, number(values.next())?);
+            if self.is_stale(slot, values.next()).await? {
                 continue;
             }
             let mut found = Vec::with_capacity(question.to.len());
             for to in &question.to {
                 found.push((*to, read(*to, &mut values, wants)?));
             }
-            return Ok(Some(Answer { now: Stamp((seconds * 1_000_000 + micros) as u64), found }));
+            let now = if self.keys.slots { None } else { Some(self.told_time(time, pressing).await?) };
+            return Ok(Some(Answer { now, found }));
         }
     }
 }
@@ -236,8 +240,7 @@ fn loaded(wants: &Wants, answers: impl IntoIterator<Item = Answer>) -> Loaded {
     let (rows, totals) = (vec![None; wants.rows.len()], vec![0; wants.totals.len()]);
     let mut loaded = Loaded { rows, totals, ranks: vec![0; wants.ranks.len()], ..Loaded::default() };
     for answer in answers {
-        // Nodes have clocks of their own; the one that is ahead counts.
-        loaded.now = loaded.now.max(Some(answer.now));
+        loaded.now = answer.now;
         for found in answer.found {
             match found {
                 (To::Row(place), Found::Row(row)) => loaded.rows[place] = row,

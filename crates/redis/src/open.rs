@@ -1,74 +1,99 @@
 //! Commits over several slots that were not finished: whoever meets one ends it.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use redis::Cmd;
+use redis::{Cmd, Value};
 use tally_engine::StoreError;
 use tokio::time::sleep;
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, texts};
+use crate::commit::Named;
 use crate::words::Ask;
 
 /// After this a commit that was prepared and not decided counts as left behind. Calling it off is safe at any
 /// time: a server that is only slow is told so, and decides again.
 const LEFT_AFTER_MS: i64 = 500;
-/// How long to wait for who holds something.
-const STEP_ASIDE: Duration = Duration::from_millis(10);
 /// How often to try to finish what could not be reached.
 const FINISH_EVERY: Duration = Duration::from_millis(500);
 /// Slots that are looked at together.
 const SLOTS_AT_ONCE: usize = 256;
 
-/// One slot's share of a commit.
-struct Share {
-    transaction: String,
+/// A commit that is open in a slot.
+struct Open {
+    commit: String,
     record: String,
     age_ms: i64,
-    keys: Vec<String>,
 }
 
 impl Redis {
     /// Ends what can be ended in a slot. True if something was put in place that was not there before.
     pub(crate) async fn resolve(&self, slot: u16) -> Result<bool, StoreError> {
-        let mut moved = false;
-        for share in self.peek(slot).await? {
-            let done = match self.verdict(&share.record, "ask").await?.as_str() {
-                "" if share.age_ms < LEFT_AFTER_MS => continue,
-                "" => !self.cancel(&share.record).await?,
-                state => state == "done",
-            };
-            // The first key is that of the slot itself.
-            let keys = share.keys.into_iter().skip(1);
-            self.finish(slot, keys, &share.transaction, done).await?;
-            moved |= done;
-        }
-        Ok(moved)
+        let found = self.link.run(&self.scripts.opened, &Ask::new([self.keys.open(slot)], &[])).await?;
+        self.is_stale(slot, Some(found)).await
     }
 
-    async fn peek(&self, slot: u16) -> Result<Vec<Share>, StoreError> {
-        let found = self.link.run(&self.scripts.peek, &Ask::new([self.keys.open(slot)], &[])).await?;
-        items(found)?
-            .into_iter()
-            .map(|share| {
-                let mut share = items(share)?.into_iter();
-                Ok(Share {
-                    transaction: some_text(share.next())?,
-                    record: some_text(share.next())?,
-                    age_ms: number(share.next())?,
-                    keys: texts(share.next().unwrap_or(redis::Value::Nil))?,
-                })
-            })
-            .collect()
+    /// Puts what was decided in its place before a key is read that no load reads.
+    pub(crate) async fn settle_slot(&self, key: &str) -> Result<(), StoreError> {
+        if self.keys.slots {
+            self.resolve(self.keys.part(key)).await?;
+        }
+        Ok(())
+    }
+
+    /// Something was read while this was open in its slot: ends what can be ended. True if one of them had been decided by
+    /// then, so that what was read is without something that was done.
+    pub(crate) async fn is_stale(&self, slot: u16, opened: Option<Value>) -> Result<bool, StoreError> {
+        let opened = items(opened.unwrap_or(Value::Nil))?;
+        let (mut stale, mut ended) = (false, Vec::new());
+        for open in opened {
+            let mut open = items(open)?.into_iter();
+            let open =
+                Open { commit: some_text(open.next())?, record: some_text(open.next())?, age_ms: number(open.next())? };
+            let named = Named::of(&open.record);
+            let done = match self.verdict(&named, "ask").await?.as_str() {
+                "" if open.age_ms < LEFT_AFTER_MS => continue,
+                "" => !self.cancel(&named).await?,
+                state => state == "done",
+            };
+            stale |= done;
+            ended.push((open.commit, done));
+        }
+        self.end(slot, &ended).await?;
+        Ok(stale)
+    }
+
+    /// Ends shares in a slot, as far as nobody else has.
+    async fn end(&self, slot: u16, ended: &[(String, bool)]) -> Result<(), StoreError> {
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = ended.iter().map(|(commit, _)| commit.as_str()).collect();
+        let found = self.link.run(&self.scripts.peek, &Ask::new([self.keys.open(slot)], &names)).await?;
+        for ((commit, done), keys) in ended.iter().zip(items(found)?) {
+            // The first keys are those of the slot itself.
+            let keys = texts(keys)?;
+            if !keys.is_empty() {
+                self.finish(slot, keys.into_iter().skip(2), commit, *done, 0).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Something here is held by another commit: ends it if it was left behind, or lets it pass.
-    pub(crate) async fn step_aside(&self, slot: u16) {
+    pub(crate) async fn step_aside(&self, slot: u16, pause: Duration) {
         if let Err(error) = self.resolve(slot).await {
             tracing::debug!(%error, slot, "what is open in a slot cannot be looked at");
         }
-        sleep(STEP_ASIDE).await;
+        sleep(pause).await;
+    }
+
+    /// A while that differs from one to the next, so that those who met do not meet again.
+    pub(crate) fn jitter(&self, tries: u32) -> Duration {
+        let random = RandomState::new().hash_one(tries);
+        Duration::from_micros(500 + random % (2_000 << tries.min(4)))
     }
 
     /// Finishes what could not be reached when its commit was made.
@@ -77,7 +102,7 @@ impl Redis {
             sleep(FINISH_EVERY).await;
             let mut still = Vec::new();
             for (slot, keys) in left {
-                match self.finish(slot, keys.iter().cloned(), &transaction, true).await {
+                match self.finish(slot, keys.iter().cloned(), &transaction, true, 0).await {
                     Ok(_) => _ = self.unfinished.fetch_sub(1, Ordering::Relaxed),
                     Err(_) => still.push((slot, keys)),
                 }

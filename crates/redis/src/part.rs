@@ -1,5 +1,6 @@
 //! One slot's share of a commit or of a load: its keys, each once, and words that name them by place.
 
+use crate::numbered::Numbered;
 use crate::words::{Ask, Words};
 
 /// Keys in the order in which they were first named.
@@ -82,17 +83,23 @@ impl Part {
         push(&mut self.table, &mut self.tells, words);
     }
 
+    /// Whether anything changes.
+    pub(crate) fn writes(&self) -> bool {
+        self.changes.len() + self.singles.len() + self.groups.len() > 0
+    }
+
     /// What `commit.lua` is asked: the first keys and words, then this part's own.
-    pub(crate) fn ask(&self, first: &[&str], mode: &str, transaction: &str, record: &str, last: &str) -> Ask {
+    pub(crate) fn ask(&self, first: &[&str], words: [&str; 4], by: &Numbered, waits: bool) -> Ask {
         let mut ask = Ask::default();
         first.iter().for_each(|key| ask.keys.push(key));
         ask.keys.append(self.table.words());
-        for word in [mode, transaction, record, last] {
-            ask.words.push(word);
-        }
+        words.iter().for_each(|word| ask.words.push(word));
         ask.words.number(self.checks.len());
         ask.words.number(self.changes.len());
         ask.words.number(self.tells.len());
+        ask.words.digits("", by.number);
+        ask.words.digits("", by.low());
+        ask.words.push(if waits { "1" } else { "0" });
         for words in [&self.checks, &self.changes, &self.tells] {
             ask.words.append(words);
         }

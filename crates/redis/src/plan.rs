@@ -26,6 +26,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) usual: Usual,
     /// Lists that have edges when this is done, by their fingerprints.
     pub(crate) made: Vec<u64>,
+    /// By how much each total changes that is told.
+    pub(crate) by: Vec<i64>,
 }
 
 /// What a commit has to do with what is unusual: suspensions, hidden edges, corrections. As long as there was
@@ -70,7 +72,7 @@ impl<'a> Plan<'a> {
         }
         for (place, (total, by)) in changes.adds.iter().enumerate() {
             plan.add(total, by - explained.remove(total).unwrap_or(0));
-            plan.tell(place, total);
+            plan.tell(place, total, *by);
         }
         for (total, by) in explained.into_iter().filter(|(_, by)| *by != 0) {
             plan.add(&total, -by);
@@ -83,13 +85,18 @@ impl<'a> Plan<'a> {
 
     pub(crate) fn empty(keys: &'a Keys) -> Self {
         let (parts, relations, slots) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { keys, parts, relations, slots, usual: Usual::default(), made: Vec::new() }
+        Self { keys, parts, relations, slots, usual: Usual::default(), made: Vec::new(), by: Vec::new() }
     }
 
-    /// Puts the subject's side of an edge as the object's side is, which is the one that counts.
+    /// Puts the subject's side of an edge as the object's side is, which is the one that counts; one that is both shown
+    /// and hidden there is shown.
     pub(crate) fn mend(keys: &'a Keys, key: &EdgeKey, edge: Option<&Edge>) -> Result<Self, StoreError> {
         let mut plan = Self::empty(keys);
         plan.check_edge(key, edge, true)?;
+        if edge.is_some_and(|edge| !edge.hidden) {
+            let list = keys.list(Side::Object, key.object.as_str(), key.relation.as_str());
+            plan.part(&list.shown).change("x", &[K(&list.hidden), T(key.subject.as_str())]);
+        }
         let list = keys.list(Side::Subject, key.subject.as_str(), key.relation.as_str());
         let part = plan.part(&list.shown);
         for (here, hidden) in [(&list.shown, false), (&list.hidden, true)] {
@@ -169,11 +176,7 @@ impl<'a> Plan<'a> {
             }
             TotalKey::Kind { object, relation, kind } => {
                 let kinds = self.keys.kinds(object.as_str(), relation.as_str());
-                if value == 0 {
-                    self.part(&kinds).check("g", false, &[K(&kinds), T(kind.as_str())]);
-                } else {
-                    self.part(&kinds).check("h", false, &[K(&kinds), T(kind.as_str()), T(&value_text)]);
-                }
+                self.part(&kinds).check("T", false, &[K(&kinds), T(kind.as_str()), T(&value_text)]);
             }
             // A number, see above.
             TotalKey::Counter(_) | TotalKey::Present { .. } => {}
@@ -272,6 +275,11 @@ impl<'a> Plan<'a> {
         if before.as_ref().map(stands) != after.as_ref().map(stands) {
             self.move_edge(key, before.as_ref(), after.as_ref());
         }
+        let shown_kind = |edge: &Edge| if edge.hidden { None } else { edge.kind.clone() };
+        if before.as_ref().and_then(shown_kind) != after.as_ref().and_then(shown_kind) {
+            let kinds = self.keys.kinds(key.object.as_str(), key.relation.as_str());
+            self.part(&kinds).change("M", &[K(&kinds)]);
+        }
         let (was, will) = (before.as_ref().map(data), after.as_ref().map(data));
         let (was, will) = (was.transpose()?.flatten(), will.transpose()?.flatten());
         if was != will {
@@ -343,7 +351,9 @@ impl<'a> Plan<'a> {
         self.part(&hash).change("I", &[K(&hash), T(field.as_str()), T(&by.to_string())]);
     }
 
-    pub(crate) fn tell(&mut self, place: usize, total: &TotalKey) {
+    /// Asks for a total as it is after the commit; its change is the next to be written down.
+    pub(crate) fn tell(&mut self, place: usize, total: &TotalKey, by: i64) {
+        self.by.push(by);
         if let Some(Number { hash, field, .. }) = self.keys.number(total) {
             return self.part(&hash).tell(place, "k", &[K(&hash), T(&field)]);
         }
@@ -357,7 +367,12 @@ impl<'a> Plan<'a> {
                 let kinds = self.keys.kinds(object.as_str(), relation.as_str());
                 self.part(&kinds).tell(place, "k", &[K(&kinds), T(kind.as_str())]);
             }
-            // Shown to nobody; a limit loads it.
+            // Shown to nobody but who asks; a limit loads it.
+            TotalKey::Subject { subject, relation } if by == 0 => {
+                let list = self.keys.list(Side::Subject, subject.as_str(), relation.as_str());
+                let words = [K(&list.shown), K(&list.hidden), K(&list.off), T(relation.as_str())];
+                self.part(&list.shown).tell(place, "S", &words);
+            }
             TotalKey::Subject { .. } => {}
             // A number, see above.
             TotalKey::Counter(_) | TotalKey::Present { .. } => {}

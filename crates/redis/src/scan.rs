@@ -8,7 +8,7 @@ use tally_core::{Name, ObjectId, SubjectId};
 use tally_engine::{Mark, Page, Place, Range, StoreError};
 
 use crate::Redis;
-use crate::answer::{items, number, some_text, texts};
+use crate::answer::{items, some_text, texts};
 use crate::keys::{REPLAY_PARTS, replay_key};
 use crate::rows::{self, unreadable};
 use crate::words::Ask;
@@ -117,7 +117,7 @@ impl Redis {
         let ask = Ask::new([self.keys.open(slot), here, keys.data], &words);
         loop {
             let mut values = items(self.link.run(&self.scripts.list, &ask).await?)?.into_iter();
-            if number(values.next())? == 1 && self.resolve(slot).await? {
+            if self.is_stale(slot, values.next()).await? {
                 continue;
             }
             let mut page = Vec::with_capacity(count);
@@ -143,6 +143,8 @@ impl Redis {
     }
 
     async fn open_jobs(&self, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
+        // One may have been begun by a server that died before it was written here.
+        self.settle_slot(&self.keys.system("jobs")).await?;
         let mut command = Cmd::new();
         command.arg("ZRANGE").arg(self.keys.system("jobs:open")).arg(0).arg(count - 1);
         let ids = texts(self.link.send(&command).await?)?;
@@ -163,6 +165,7 @@ impl Redis {
         hash: &str,
         key_of: impl Fn(&str) -> Option<Key>,
     ) -> Result<Vec<(Key, Row)>, StoreError> {
+        self.settle_slot(hash).await?;
         let mut command = Cmd::new();
         command.arg("HGETALL").arg(hash);
         let mut fields = Vec::new();

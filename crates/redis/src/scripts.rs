@@ -4,6 +4,9 @@ use crate::connection::Script;
 
 const APPLY: &str = include_str!("scripts/apply.lua");
 const BULK: &str = include_str!("scripts/bulk.lua");
+const RING: &str = include_str!("scripts/ring.lua");
+const OPENED: &str = include_str!("scripts/opened.lua");
+const TIME: &str = include_str!("scripts/time.lua");
 const RANK: &str = include_str!("scripts/rank.lua");
 /// For what ends a commit: it takes no memory that is not taken already, and must not be held up.
 const ALWAYS: &str = "#!lua flags=allow-oom\n";
@@ -16,10 +19,17 @@ pub(crate) struct Scripts {
     pub(crate) commit: Script,
     pub(crate) finish: Script,
     pub(crate) verdict: Script,
+    pub(crate) opened: Script,
     pub(crate) peek: Script,
+    pub(crate) now: Script,
+    pub(crate) tick: Script,
     pub(crate) raise: Script,
     pub(crate) register: Script,
     pub(crate) fence: Script,
+    pub(crate) stands: Script,
+    pub(crate) off: Script,
+    pub(crate) kinds: Script,
+    pub(crate) kinds_parts: Script,
 }
 
 impl Default for Scripts {
@@ -27,15 +37,22 @@ impl Default for Scripts {
         let writes = |source: &str| Script::new(source.to_owned(), true);
         let reads = |source: &str| Script::new(source.to_owned(), false);
         Self {
-            load: reads(&[RANK, include_str!("scripts/load.lua")].concat()),
-            board: reads(&[RANK, include_str!("scripts/board.lua")].concat()),
-            list: reads(include_str!("scripts/list.lua")),
-            commit: writes(&[APPLY, BULK, include_str!("scripts/commit.lua")].concat()),
-            finish: writes(&[ALWAYS, APPLY, include_str!("scripts/finish.lua")].concat()),
-            verdict: writes(&[ALWAYS, include_str!("scripts/verdict.lua")].concat()),
+            load: reads(&[RANK, OPENED, TIME, include_str!("scripts/load.lua")].concat()),
+            board: reads(&[RANK, OPENED, include_str!("scripts/board.lua")].concat()),
+            list: reads(&[OPENED, include_str!("scripts/list.lua")].concat()),
+            commit: writes(&[APPLY, RING, BULK, include_str!("scripts/commit.lua")].concat()),
+            finish: writes(&[ALWAYS, APPLY, RING, include_str!("scripts/finish.lua")].concat()),
+            verdict: writes(&[ALWAYS, RING, include_str!("scripts/verdict.lua")].concat()),
+            opened: reads(&[OPENED, "return opened(KEYS[1])"].concat()),
+            now: reads(&[TIME, include_str!("scripts/now.lua")].concat()),
+            tick: writes(&[ALWAYS, TIME, include_str!("scripts/tick.lua")].concat()),
             peek: reads(include_str!("scripts/peek.lua")),
             raise: writes(include_str!("scripts/raise.lua")),
             register: writes(include_str!("scripts/register.lua")),
+            stands: reads(include_str!("scripts/stands.lua")),
+            off: reads(include_str!("scripts/off.lua")),
+            kinds: reads(include_str!("scripts/kinds.lua")),
+            kinds_parts: writes(include_str!("scripts/kinds.lua")),
             fence: writes(include_str!("scripts/fence.lua")),
         }
     }

@@ -1,114 +1,230 @@
 //! A commit over several slots of a Cluster, all or nothing.
 //!
 //! No script reaches over two slots. So all slots but one *prepare*: they check what was decided on, keep
-//! the changes aside and hold their rows against others. Then the last one, the one with most to do,
-//! checks and changes its own, and with that same script writes down that it is done: that is the moment of the
+//! the changes aside and hold their rows, and the numbers that are told, against others. Then the last one checks and
+//! changes its own, and with that same script writes down that it is done: that is the moment of the
 //! commit. Then the others *finish*. Whoever finds a share that was never finished (its server died) asks
 //! the record what became of it, and finishes it; see `open.rs`.
+//!
+//! Where nothing is written, the last slot only looks: while it does, everything that was checked in the others is held, so
+//! all of it was so at that moment. Then the others let go.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use redis::Cmd;
 use tally_core::time::Stamp;
 use tally_engine::{CommitError, StoreError};
+use tokio::time::{Instant, sleep};
 
 use crate::Redis;
-use crate::commit::{DONE_FOR_S, Fate, Outcome, take};
+use crate::commit::{Fate, Named, Outcome, take};
+use crate::numbered::{Numbered, number_in, server_in};
 use crate::part::Part;
 use crate::plan::Plan;
 use crate::words::Ask;
+
+/// How long to try again where another commit holds something. After that it is decided anew.
+const HELD_FOR: Duration = Duration::from_millis(1_000);
+/// How often a slot is asked again before all of them are let go.
+const ASKS: u32 = 4;
+/// How long it is remembered at least that a commit was done, once every slot is finished: a replica may take over with what is
+/// older than that.
+const DONE_FOR_S: u64 = 60;
+
+/// Why it was not done.
+enum Miss {
+    /// Another commit holds something.
+    Held,
+    Error(CommitError),
+}
+
+impl From<StoreError> for Miss {
+    fn from(error: StoreError) -> Self {
+        Self::Error(error.into())
+    }
+}
 
 impl Redis {
     pub(crate) async fn write_slots(
         &self,
         plan: &Plan<'_>,
-        transaction: &str,
         stamp: Stamp,
         totals: &mut [i64],
     ) -> Result<(), CommitError> {
-        let work = |(_, part): &(&u16, &Part)| part.changes.len();
-        let Some((&slot, last)) = plan.parts.iter().max_by_key(work) else { return Ok(()) };
-        let others: Vec<(u16, &Part)> =
-            plan.parts.iter().filter(|(other, _)| **other != slot).map(|(slot, part)| (*slot, part)).collect();
-        let record = self.keys.record(slot, transaction);
-        self.prepare_all(&others, transaction, &record).await?;
-        let remembered = if others.is_empty() { DONE_FOR_S } else { "0" };
-        let open = self.keys.open(slot);
-        let ask = last.ask(&[&open, &record], "commit", transaction, "", remembered);
-        let refused = match self.decide(&ask, &record).await? {
-            Fate::Answered(outcome) => {
-                if matches!(outcome, Outcome::Locked) {
-                    self.step_aside(slot).await;
+        // The one whose numbers are told: there nobody is held up. Then the one with most to do.
+        let work = |(_, part): &(&u16, &Part)| (part.told.len(), part.changes.len(), part.checks.len());
+        let Some((&last, _)) = plan.parts.iter().max_by_key(work) else { return Ok(()) };
+        let until = Instant::now() + HELD_FOR.min(self.timeout());
+        let mut tries = 0;
+        loop {
+            match self.try_slots(plan, last, tries > 0, stamp, totals).await {
+                Ok(()) => return Ok(()),
+                Err(Miss::Held) if Instant::now() < until => {
+                    tries += 1;
+                    sleep(self.jitter(tries)).await;
                 }
-                take(outcome, last, totals).err()
+                Err(Miss::Held) => return Err(CommitError::Conflict),
+                Err(Miss::Error(error)) => return Err(error),
             }
+        }
+    }
+
+    /// Once. In order: one slot after the other, so that of two who want the same one is first everywhere.
+    async fn try_slots(
+        &self,
+        plan: &Plan<'_>,
+        last: u16,
+        in_order: bool,
+        stamp: Stamp,
+        totals: &mut [i64],
+    ) -> Result<(), Miss> {
+        let commit = Numbered::begin(&self.numbers, self.server);
+        let named = self.named(last, &commit.name);
+        let others: Vec<(u16, &Part)> =
+            plan.parts.iter().filter(|(slot, _)| **slot != last).map(|(slot, part)| (*slot, part)).collect();
+        let writes = plan.parts.values().any(Part::writes);
+        let mut told = totals.to_vec();
+        if let Err(miss) = self.prepare_all(&others, &commit, &named.record, in_order, plan, &mut told).await {
+            // One that comes later all the same is not taken any more.
+            self.end_all(&others, &commit, false).await;
+            return Err(miss);
+        }
+        let part = &plan.parts[&last];
+        let open = self.keys.open(last);
+        let kind = if others.is_empty() || !writes { "" } else { "others" };
+        let words = ["commit", commit.name.as_str(), "", kind];
+        let waits = self.link.options().waits();
+        let ask = part.ask(&[&open, &named.ring, &named.record], words, &commit, waits);
+        let missed = match self.decide_held(last, &ask, &named).await? {
+            Fate::Answered(Outcome::Locked) => Some(Miss::Held),
+            Fate::Answered(outcome) => take(outcome, part, &mut told).err().map(Miss::Error),
             Fate::CalledOff(error) => Some(error.into()),
             // The other slots keep their shares until the record can be asked.
             Fate::Unknown(error) => return Err(error.into()),
         };
-        if let Some(error) = refused {
-            self.cancel_all(&others, transaction).await;
-            return Err(error);
+        if missed.is_some() || !writes {
+            self.end_all(&others, &commit, false).await;
+        } else {
+            tokio::join!(self.finish_all(&others, &commit, &named.record), self.raise(stamp));
         }
-        let finishing = self.finish_all(&others, transaction, &record, totals);
-        tokio::join!(finishing, self.raise(stamp));
+        match missed {
+            Some(miss) => Err(miss),
+            None => {
+                totals.copy_from_slice(&told);
+                Ok(())
+            }
+        }
+    }
+
+    /// Decides; where another commit holds something, a few times.
+    async fn decide_held(&self, slot: u16, ask: &Ask, named: &Named) -> Result<Fate, StoreError> {
+        for again in 1.. {
+            let fate = self.decide(ask, named).await?;
+            if !matches!(fate, Fate::Answered(Outcome::Locked)) || again == ASKS {
+                return Ok(fate);
+            }
+            self.step_aside(slot, self.jitter(again)).await;
+        }
+        Ok(Fate::Answered(Outcome::Locked))
+    }
+
+    /// Prepares every slot but the last. What they tell is as it was before, and nobody else changes it.
+    async fn prepare_all(
+        &self,
+        parts: &[(u16, &Part)],
+        commit: &Numbered,
+        record: &str,
+        in_order: bool,
+        plan: &Plan<'_>,
+        totals: &mut [i64],
+    ) -> Result<(), Miss> {
+        let preparing = parts.iter().map(|(slot, part)| self.prepare_slot(*slot, part, commit, record, in_order));
+        let mut prepared = Vec::with_capacity(parts.len());
+        if in_order {
+            for preparing in preparing {
+                prepared.push(preparing.await);
+                if prepared.last().is_some_and(Result::is_err) {
+                    break;
+                }
+            }
+        } else {
+            prepared = join_all(preparing).await;
+        }
+        // What went wrong for good comes before what was only held.
+        let (mut held, mut all) = (false, Vec::with_capacity(parts.len()));
+        for outcome in prepared {
+            match outcome {
+                Ok(told) => all.push(told),
+                Err(Miss::Held) => held = true,
+                Err(error) => return Err(error),
+            }
+        }
+        if held {
+            return Err(Miss::Held);
+        }
+        for ((_, part), told) in parts.iter().zip(all) {
+            for (place, before) in part.told.iter().zip(told) {
+                totals[*place] = before.saturating_add(plan.by[*place]);
+            }
+        }
         Ok(())
     }
 
-    /// Prepares every slot but the last, or none.
-    async fn prepare_all(&self, parts: &[(u16, &Part)], transaction: &str, record: &str) -> Result<(), CommitError> {
-        let preparing = parts.iter().map(|(slot, part)| async move {
-            let open = self.keys.open(*slot);
-            let ask = part.ask(&[&open], "prepare", transaction, record, "");
-            let outcome = match self.link.run_safely(&self.scripts.commit, &ask).await {
-                Ok(value) => Outcome::read(value)?,
-                Err(fault) => return Err(CommitError::Store(fault.into())),
-            };
-            match outcome {
-                Outcome::Done(_) => Ok(()),
+    async fn prepare_slot(
+        &self,
+        slot: u16,
+        part: &Part,
+        commit: &Numbered,
+        record: &str,
+        patient: bool,
+    ) -> Result<Vec<i64>, Miss> {
+        let (open, ring) = (self.keys.open(slot), self.keys.ring(slot, server_in(&commit.name)));
+        let ask = part.ask(&[&open, &ring], ["prepare", &commit.name, record, ""], commit, false);
+        for again in 1.. {
+            let answer = self.link.run_safely(&self.scripts.commit, &ask).await.map_err(StoreError::from)?;
+            match Outcome::read(answer)? {
+                Outcome::Done(told) => return Ok(told),
                 Outcome::Locked => {
-                    self.step_aside(*slot).await;
-                    Err(CommitError::Conflict)
+                    self.step_aside(slot, self.jitter(again)).await;
+                    if !patient || again >= ASKS {
+                        return Err(Miss::Held);
+                    }
                 }
-                _ => Err(CommitError::Conflict),
+                _ => break,
             }
-        });
-        let prepared = join_all(preparing).await;
-        let Some(error) = prepared.into_iter().find_map(Result::err) else { return Ok(()) };
-        // One that comes later all the same is met by the next who looks, and called off.
-        self.cancel_all(parts, transaction).await;
-        Err(error)
+        }
+        Err(Miss::Error(CommitError::Conflict))
     }
 
-    async fn cancel_all(&self, parts: &[(u16, &Part)], transaction: &str) {
-        let ending = parts.iter().map(|(slot, part)| self.finish(*slot, part.table.keys(), transaction, false));
-        // What cannot be reached now is found and called off by who meets it.
-        drop(join_all(ending).await);
+    /// Ends what was prepared, as done or not. Gives the slots that could not be reached.
+    async fn end_all(&self, parts: &[(u16, &Part)], commit: &Numbered, done: bool) -> Vec<(u16, Vec<String>)> {
+        let low = commit.low();
+        let ending = parts.iter().map(|(slot, part)| self.finish(*slot, part.table.keys(), &commit.name, done, low));
+        let mut left = Vec::new();
+        for ((slot, part), outcome) in parts.iter().zip(join_all(ending).await) {
+            if let Err(error) = outcome {
+                // One that was called off is found, and let go, by who meets it.
+                tracing::warn!(%error, slot, done, "a slot of a commit is ended later");
+                left.push((*slot, part.table.keys().collect::<Vec<_>>()));
+            }
+        }
+        left
     }
 
     /// Finishes the other slots. The commit stands already, so one that cannot be reached is left to be
     /// finished later, by this server or by any other.
-    async fn finish_all(&self, parts: &[(u16, &Part)], transaction: &str, record: &str, totals: &mut [i64]) {
-        let ending = parts.iter().map(|(slot, part)| self.finish(*slot, part.table.keys(), transaction, true));
-        let mut left = Vec::new();
-        for ((slot, part), outcome) in parts.iter().zip(join_all(ending).await) {
-            match outcome {
-                Ok(outcome) => drop(take(outcome, part, totals)),
-                Err(error) => {
-                    tracing::warn!(%error, slot, "a slot of a commit is finished later");
-                    left.push((*slot, part.table.keys().collect::<Vec<_>>()));
-                }
-            }
-        }
+    async fn finish_all(&self, parts: &[(u16, &Part)], commit: &Numbered, record: &str) {
         if parts.is_empty() {
             return;
         }
+        let left = self.end_all(parts, commit, true).await;
         if left.is_empty() {
             self.forget(record).await;
         } else {
             self.unfinished.fetch_add(left.len() as u64, Ordering::Relaxed);
-            tokio::spawn(self.clone().finish_later(left, transaction.to_owned(), record.to_owned()));
+            tokio::spawn(self.clone().finish_later(left, commit.name.clone(), record.to_owned()));
         }
     }
 
@@ -117,19 +233,23 @@ impl Redis {
         &self,
         slot: u16,
         keys: impl Iterator<Item = String>,
-        transaction: &str,
+        commit: &str,
         done: bool,
-    ) -> Result<Outcome, StoreError> {
+        low: u64,
+    ) -> Result<(), StoreError> {
         let verdict = if done { "done" } else { "cancelled" };
-        let ask = Ask::new(std::iter::once(self.keys.open(slot)).chain(keys), &[transaction, verdict]);
-        Outcome::read(self.link.run_safely(&self.scripts.finish, &ask).await?)
+        let first = [self.keys.open(slot), self.keys.ring(slot, server_in(commit))];
+        let words = [commit, verdict, number_in(commit), &low.to_string()];
+        let ask = Ask::new(first.into_iter().chain(keys), &words);
+        self.link.run_safely(&self.scripts.finish, &ask).await?;
+        Ok(())
     }
 
     /// Nobody has to ask any more what became of a commit. It stays a while for a replica that takes over with
     /// what is older than it.
     pub(crate) async fn forget(&self, record: &str) {
         let mut command = Cmd::new();
-        command.arg("EXPIRE").arg(record).arg(DONE_FOR_S);
+        command.arg("EXPIRE").arg(record).arg(DONE_FOR_S.max(2 * self.timeout().as_secs()));
         if let Err(error) = self.link.send(&command).await {
             tracing::debug!(?error, "a record stays longer than it has to");
         }

@@ -109,6 +109,7 @@ impl Redis {
             Some((first, entry)) if *first == slot => format!("[{entry}"),
             _ => "-".into(),
         };
+        self.settle_slot(&self.keys.index(slot)).await?;
         let mut command = Cmd::new();
         command.arg("ZRANGE").arg(self.keys.index(slot)).arg(from).arg("+").arg("BYLEX");
         texts(self.link.send(&command).await?)

@@ -1,4 +1,4 @@
-//! Redis and a Cluster of six nodes are held to the suite: real ones, with a prefix for every case.
+//! Redis, a Cluster of six nodes and one of Valkeys are held to the suite: real ones, with a prefix for every case.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -39,5 +39,10 @@ impl EngineFactory for Prefixes {
 fn main() {
     let mut all = trials("redis", Prefixes { shared: tally_testing::Redis::shared });
     all.extend(trials("cluster", Prefixes { shared: tally_testing::Cluster::shared }));
+    // What several servers do, and jobs: on Valkeys whose clocks are an hour apart.
+    let apart = trials("valkeys", Prefixes { shared: tally_testing::Cluster::shared_apart });
+    all.extend(
+        apart.into_iter().filter(|trial| trial.name().contains("::shared::") || trial.name().contains("::jobs::")),
+    );
     run(all)
 }

@@ -48,6 +48,9 @@ local function apply(keys, base, args, at, last)
       local hash = key(at + 1)
       if call('HINCRBY', hash, args[at + 2], args[at + 3]) == 0 then call('HDEL', hash, args[at + 2]) end
       at = at + 4
+    elseif op == 'M' then -- key: an edge has another kind, so whoever counts them meanwhile begins again
+      call('HDEL', key(at + 1), '.mark')
+      at = at + 2
     elseif op == 'N' then -- the same where a hash may be listed: key field by index-or-0 entry
       local hash, listed = key(at + 1), args[at + 4] ~= '0'
       local after = call('HINCRBY', hash, args[at + 2], args[at + 3])
@@ -64,18 +67,23 @@ local function apply(keys, base, args, at, last)
   end
 end
 
+-- Where a number that is told is kept: places of its list, hash and second list, and how many words say so. The last of
+-- them is the field.
+local function tells_of(args, at)
+  if args[at] == 'K' then return args[at + 1], args[at + 2], nil, 4 end -- list off field
+  if args[at] == 'S' then return args[at + 1], args[at + 3], args[at + 2], 5 end -- shown hidden off field
+  return nil, args[at + 1], nil, 3 -- 'k': hash field
+end
+
 -- Numbers as they are now, each as a cardinality and what is added to it.
 local function tell(keys, base, args, at, last, told)
   while at <= last do
-    if args[at] == 'K' then -- list off field
-      told[#told + 1] = call('ZCARD', keys[base + tonumber(args[at + 1])])
-      told[#told + 1] = call('HGET', keys[base + tonumber(args[at + 2])], args[at + 3]) or '0'
-      at = at + 4
-    else -- 'k': hash field
-      told[#told + 1] = 0
-      told[#told + 1] = call('HGET', keys[base + tonumber(args[at + 1])], args[at + 2]) or '0'
-      at = at + 3
-    end
+    local list, hash, twin, width = tells_of(args, at)
+    local length = list and call('ZCARD', keys[base + tonumber(list)]) or 0
+    if twin then length = length + call('ZCARD', keys[base + tonumber(twin)]) end
+    told[#told + 1] = length
+    told[#told + 1] = call('HGET', keys[base + tonumber(hash)], args[at + width - 1]) or '0'
+    at = at + width
   end
   return told
 end

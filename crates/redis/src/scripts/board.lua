@@ -3,9 +3,9 @@
 -- KEYS  open order
 -- ARGV  slots rank first last                    those with these places
 -- ARGV  slots behind|ahead count score element   those right behind a place and downwards; right ahead and upwards
---       Answers whether something is open, then element and score of each.
+--       Answers what is open, then element and score of each.
 
-local found = {ARGV[1] == '1' and redis.call('EXISTS', KEYS[1]) or 0}
+local found = {ARGV[1] == '1' and opened(KEYS[1]) or {}}
 local way, first, last = ARGV[2], ARGV[3], ARGV[4]
 if way ~= 'rank' then
   local count, place, is_there = tonumber(ARGV[3]), before(KEYS[2], 'a', ARGV[4], ARGV[5])

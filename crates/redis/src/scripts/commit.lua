@@ -1,29 +1,48 @@
 -- One commit, or one slot's share of it: checks everything that was decided on, then changes it.
 --
--- KEYS  open [record [stamp unusual]] rows…
--- ARGV  mode transaction record/usual stamp/seconds #checks #changes #tells checks… changes… tells… bulk…
+-- KEYS  open ring [record [stamp unusual]] rows…
+-- ARGV  mode transaction record/usual stamp/others #checks #changes #tells number low waits
+--       checks… changes… tells… bulk…
 --   alone    a store without slots: nothing can be open. `usual` says that nothing unusual was ever done in it, on
 --            which bulk stands; `unusual` that this is
---   commit   the slot that decides for all the others of the transaction, or the only one
+--   commit   the slot that decides for all the `others` of the transaction, or the only one
 --   prepare  any other slot: what is decided elsewhere is kept until that is known, and held against others
+--
+-- Answers `done` and the numbers that were asked for: as they are right after the commit; for a share, as they are
+-- before it, and they stay so until it is finished.
 
-local mode, transaction, ttl = ARGV[1], ARGV[2], ARGV[4]
-local first = 8
+local mode, transaction, number, low = ARGV[1], ARGV[2], ARGV[8], ARGV[9]
+local first = 11
 local changes = first + tonumber(ARGV[5])
 local tells = changes + tonumber(ARGV[6])
 local groups = tells + tonumber(ARGV[7])
 local open = KEYS[1]
-local base = mode == 'prepare' and 1 or (mode == 'commit' and 2 or 4)
+local base = mode == 'prepare' and 2 or (mode == 'commit' and 3 or 5)
 local busy = mode ~= 'alone' and call('EXISTS', open) == 1
+local writes_nothing = changes == tells and ARGV[groups] == '0' and #ARGV == groups + 1
 
 if mode == 'prepare' then
-  if busy and call('HEXISTS', open, 't' .. transaction) == 1 then return {'done'} end
+  local kept = busy and call('HGET', open, 'r' .. transaction)
+  if kept then
+    -- Written again, so that who waits for replicas waits until they have it.
+    call('HSET', open, 'r' .. transaction, kept)
+    return tell(KEYS, base, ARGV, tells, groups - 1, {'done'})
+  end
+  if ring.find(KEYS[2], number) then return {'cancelled'} end
 else
-  local state = call('GET', KEYS[2])
-  if state == 'done' then return bulk.tell(base, groups, tell(KEYS, base, ARGV, tells, groups - 1, {'done'})) end
+  local state, told = call('GET', KEYS[3]), ring.find(KEYS[2], number)
+  if told then
+    ring.touch(KEYS[2])
+    return ring.answer(told)
+  end
+  if state and string.sub(state, 1, 4) == 'done' then
+    call('SET', KEYS[3], state, 'KEEPTTL')
+    return ring.answer(string.sub(state, 5))
+  end
   if state then return {'cancelled'} end
-  if mode == 'alone' and ARGV[3] == 'usual' and call('EXISTS', KEYS[4]) == 1 then return {'unusual'} end
+  if mode == 'alone' and ARGV[3] == 'usual' and call('EXISTS', KEYS[5]) == 1 then return {'unusual'} end
 end
+if ring.is_over(KEYS[2], number) then return {'cancelled'} end
 
 local shared, exclusive, intended = {}, {}, {}
 
@@ -80,8 +99,10 @@ while at < changes do
     end
     if size ~= tonumber(ARGV[at + 6]) then return {'moved'} end
     if mode ~= 'alone' then
-      if held('i', list) or held('i', twin) then return {'locked'} end
-      shared[#shared + 1], shared[#shared + 2] = '#' .. list, '#' .. twin
+      for _, name in ipairs({list, twin, key(4) .. '/' .. ARGV[at + 5]}) do
+        if held('i', name) then return {'locked'} end
+        shared[#shared + 1] = '#' .. name
+      end
     end
     at = at + 7
   elseif op == 'T' then -- a number that was decided on: hash field value
@@ -159,31 +180,47 @@ while place < tells do
       if why then return why end
     end
     if op == 'I' then
-      local number = call('HGET', KEYS[base + tonumber(ARGV[place + 1])], ARGV[place + 2])
-      if number and not tonumber(number) then error('not a number: ' .. number) end
+      local is = call('HGET', KEYS[base + tonumber(ARGV[place + 1])], ARGV[place + 2])
+      if is and not tonumber(is) then error('not a number: ' .. is) end
+      if mode ~= 'alone' then
+        local name = KEYS[base + tonumber(ARGV[place + 1])] .. '/' .. ARGV[place + 2]
+        if held('s', '#' .. name) then return {'locked'} end
+        intended[#intended + 1] = name
+      end
     end
   end
-  place = place + (({z = 4, Z = 6, x = 3, X = 6, S = 5, s = 4, H = 4, h = 3, F = 6, f = 5, I = 4, N = 6})[op])
+  place = place + (({z = 4, Z = 6, x = 3, X = 6, S = 5, s = 4, H = 4, h = 3, F = 6, f = 5, I = 4, M = 2, N = 6})[op])
 end
+
+-- A number that is told is nobody else's to add to until this is finished; and what others have added to it must be there.
 place = tells
 while place < groups do
-  local told = ARGV[place] == 'K'
-  try('HLEN', ARGV[place + (told and 2 or 1)])
-  place = place + (told and 4 or 3)
+  local list, hash, twin, width = tells_of(ARGV, place)
+  try('HLEN', hash)
+  if mode ~= 'alone' then
+    local names = {KEYS[base + tonumber(hash)] .. '/' .. ARGV[place + width - 1]}
+    if list then names[2] = KEYS[base + tonumber(list)] end
+    if twin then names[3] = KEYS[base + tonumber(twin)] end
+    for _, name in ipairs(names) do
+      if held('i', name) then return {'locked'} end
+      shared[#shared + 1] = '#' .. name
+    end
+  end
+  place = place + width
 end
-local stamp = mode == 'alone' and tonumber(call('GET', KEYS[3]) or 0)
+local stamp = mode == 'alone' and tonumber(call('GET', KEYS[4]) or 0)
 
 if mode == 'prepare' then
-  local ops, words = {}, {}
+  local ops = {}
   for place = changes, tells - 1 do ops[#ops + 1] = ARGV[place] end
-  for place = tells, groups - 1 do words[#words + 1] = ARGV[place] end
   local now = call('TIME')
-  local kept = {ARGV[3], now[1] * 1000 + math.floor(now[2] / 1000), KEYS, ops, words, shared, exclusive, intended}
+  local kept = {KEYS, ops, shared, exclusive, intended}
   call('HSET', open, 't' .. transaction, cmsgpack.pack(kept))
+  call('HSET', open, 'r' .. transaction, string.format('%.0f ', now[1] * 1000 + math.floor(now[2] / 1000)) .. ARGV[3])
   for _, name in ipairs(shared) do call('HINCRBY', open, 's' .. name, 1) end
   for _, name in ipairs(exclusive) do call('HSET', open, 'x' .. name, transaction) end
   for _, name in ipairs(intended) do call('HINCRBY', open, 'i' .. name, 1) end
-  return {'done'}
+  return tell(KEYS, base, ARGV, tells, groups - 1, {'done'})
 end
 
 if bulk.moved(base, groups) then return {'moved'} end
@@ -191,16 +228,20 @@ local told = {}
 local failed = bulk.apply(base, groups, told)
 if failed then return failed end
 apply(KEYS, base, ARGV, changes, tells - 1)
-if mode == 'alone' then
-  if ARGV[3] == 'unusual' then call('SET', KEYS[4], 1) end
-  call('SET', KEYS[2], 'done', 'EX', 60)
-  if not stamp or stamp < tonumber(ttl) then call('SET', KEYS[3], ttl) end
-elseif ttl == '0' then
-  call('SET', KEYS[2], 'done')
+local answer = tell(KEYS, base, ARGV, tells, groups - 1, {'done'})
+if changes < tells then
+  bulk.tell(base, groups, answer)
 else
-  call('SET', KEYS[2], 'done', 'EX', ttl)
+  for place = 1, #told do answer[#answer + 1] = told[place] end
 end
-local all = tell(KEYS, base, ARGV, tells, groups - 1, {'done'})
-if changes < tells then return bulk.tell(base, groups, all) end
-for place = 1, #told do all[#all + 1] = told[place] end
-return all
+-- Nothing to be remembered, unless somebody waits until what was looked at is safe.
+if writes_nothing and ARGV[10] == '0' then return answer end
+local words = table.concat(answer, ' ', 2)
+ring.keep(KEYS[2], number, low, words)
+if mode == 'alone' then
+  if ARGV[3] == 'unusual' then call('SET', KEYS[5], 1) end
+  if not stamp or stamp < tonumber(ARGV[4]) then call('SET', KEYS[4], ARGV[4]) end
+elseif ARGV[4] == 'others' then
+  call('SET', KEYS[3], 'done ' .. words)
+end
+return answer

@@ -1,31 +1,36 @@
 -- Rows and totals of one slot, as of one moment.
 --
--- KEYS  open unusual rows…
--- ARGV  slots|alone|usual asks…     Answers seconds, microseconds, whether something is open, and one value for each ask:
---                       an edge as h (if hidden), its score, the count (or - if it is not the length)
---                       and its data, with spaces between.
+-- KEYS  open unusual time stamp rows…
+-- ARGV  slots|alone|usual asks…     Answers the time and how pressing it is to write it down (0 of a slot, where another
+--                       node is asked), what is open, and one value for each ask: an edge as h (if hidden), its score, the
+--                       count (or - if it is not the length) and its data, with spaces between.
 
 local call = redis.call
 if ARGV[1] == 'usual' and call('EXISTS', KEYS[2]) == 1 then return {'unusual'} end
-local now = call('TIME')
-local found = {now[1], now[2], ARGV[1] == 'slots' and call('EXISTS', KEYS[1]) or 0}
+local found
+if ARGV[1] == 'slots' then
+  found = {'0', 0, opened(KEYS[1])}
+else
+  local now, pressing = store_time(call('GET', KEYS[3]), call('GET', KEYS[4]), '-')
+  found = {string.format('%.0f', now), pressing, {}}
+end
 local at, last, next = 2, #ARGV, 4
 while at <= last do
-  local op, first = ARGV[at], KEYS[2 + tonumber(ARGV[at + 1])]
+  local op, first = ARGV[at], KEYS[4 + tonumber(ARGV[at + 1])]
   if op == 'e' then -- shown hidden data off field member
     local member = ARGV[at + 6]
     local hidden, score = '', call('ZSCORE', first, member)
-    if not score then hidden, score = 'h', call('ZSCORE', KEYS[2 + tonumber(ARGV[at + 2])], member) end
+    if not score then hidden, score = 'h', call('ZSCORE', KEYS[4 + tonumber(ARGV[at + 2])], member) end
     if score then
-      local count = call('HEXISTS', KEYS[2 + tonumber(ARGV[at + 4])], ARGV[at + 5]) == 1 and '-' or call('ZCARD', first)
-      local data = call('HGET', KEYS[2 + tonumber(ARGV[at + 3])], member) or ''
+      local count = call('HEXISTS', KEYS[4 + tonumber(ARGV[at + 4])], ARGV[at + 5]) == 1 and '-' or call('ZCARD', first)
+      local data = call('HGET', KEYS[4 + tonumber(ARGV[at + 3])], member) or ''
       found[next] = hidden .. score .. ' ' .. count .. ' ' .. data
     else
       found[next] = false
     end
     at = at + 7
   elseif op == 'l' then -- several edges of a list: shown data number members
-    local number, data = tonumber(ARGV[at + 3]), KEYS[2 + tonumber(ARGV[at + 2])]
+    local number, data = tonumber(ARGV[at + 3]), KEYS[4 + tonumber(ARGV[at + 2])]
     local scores
     if number == 1 then
       scores = {call('ZSCORE', first, ARGV[at + 4])}
@@ -41,7 +46,7 @@ while at <= last do
     next = next - 1
     at = at + 4 + number
   elseif op == 'm' then -- one edge of each of several lists, whose keys follow each other: shown number members
-    local place, number = 2 + tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    local place, number = 4 + tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
     for member = at + 3, at + 2 + number do
       local list = KEYS[place]
       local score = call('ZSCORE', list, ARGV[member])
@@ -66,9 +71,9 @@ while at <= last do
     at = at + 5
   else -- 't': a total as its length and what is added to it: shown hidden off field
     found[next] = call('ZCARD', first)
-    if ARGV[at + 2] ~= '0' then found[next] = found[next] + call('ZCARD', KEYS[2 + tonumber(ARGV[at + 2])]) end
+    if ARGV[at + 2] ~= '0' then found[next] = found[next] + call('ZCARD', KEYS[4 + tonumber(ARGV[at + 2])]) end
     next = next + 1
-    found[next] = call('HGET', KEYS[2 + tonumber(ARGV[at + 3])], ARGV[at + 4]) or '0'
+    found[next] = call('HGET', KEYS[4 + tonumber(ARGV[at + 3])], ARGV[at + 4]) or '0'
     at = at + 5
   end
   next = next + 1

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tally_core::command::{Command, Reply};
+use tally_core::command::Reply;
 use tally_core::rows::{BoardKey, Change, Changes, CountKey, Key, Row, Score, ScoreKey, Standing, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
@@ -13,14 +13,10 @@ use tally_redis::Redis;
 use tally_testing::{Cut, Direction};
 
 use crate::network::{holds, once, proxied};
-use crate::support::{Store, engine, name, shared, shared_cluster};
+use crate::support::{Store, count, engine, name, shared, shared_cluster};
 
 fn counter(key: &str) -> CountKey {
     CountKey { name: name("views"), key: KeyId::new(key).unwrap() }
-}
-
-fn count(key: &str, by: i64) -> Command {
-    Command::Count { counter: name("views"), key: KeyId::new(key).unwrap(), by }
 }
 
 async fn value(engine: &Redis, key: &str) -> i64 {

@@ -7,7 +7,7 @@ use tally_testing::redis::Options;
 use tally_testing::{Cluster, ClusterOptions};
 
 use crate::ledger::{Hands, POSTS, wrong};
-use crate::support::{Store, blocking, unavailable, until};
+use crate::support::{Store, blocking, count, unavailable, until};
 
 /// The node that has the likes of a post.
 fn master_of(cluster: &Cluster, post: &str) -> usize {
@@ -16,7 +16,11 @@ fn master_of(cluster: &Cluster, post: &str) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_master_that_is_killed_takes_nothing_along_that_its_replica_was_waited_for() {
-    let mut cluster = blocking(|| Cluster::start(ClusterOptions::default())).unwrap();
+    survives_the_death_of_masters(ClusterOptions::default()).await;
+}
+
+async fn survives_the_death_of_masters(options: ClusterOptions) {
+    let mut cluster = blocking(|| Cluster::start(options)).unwrap();
     let store = Store::open(&format!("{}?wait_replicas=1&timeout_ms=1000", cluster.url())).await;
     let hands = Hands::on(&store);
     hands.until_answered(100).await;
@@ -91,18 +95,24 @@ async fn all_nodes_at_once_lose_nothing_when_every_write_is_synced() {
     hands.check(&store).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_without_a_replica_to_wait_for_refuses_and_tears_nothing() {
-    let mut cluster = blocking(|| Cluster::start(ClusterOptions::default())).unwrap();
+/// A commit that is sent again finds that it was done. It must not be answered before the replica has it; from 7.2 on
+/// waiting for replicas ends at once where nothing was written.
+async fn refuses_without_its_replica(options: Options) {
+    let options = ClusterOptions { node: options, ..ClusterOptions::default() };
+    let mut cluster = blocking(|| Cluster::start(options)).unwrap();
     let store = Store::open(&format!("{}?wait_replicas=1&timeout_ms=400", cluster.url())).await;
     until("writes are taken", async || store.like("post:1", "before").await.ok()).await;
-    // Likes go over two slots: of the post, which decides, and of who likes, which waits for that.
+    until("it is counted", async || store.apply(count("post:1", 1)).await.ok()).await;
+    // Likes go over two slots: of the post, which decides, and of who likes, which waits for that. A counter is one slot.
     let master = blocking(|| master_of(&cluster, "post:1"));
     let replica = blocking(|| cluster.replica_of(master)).unwrap();
     blocking(|| cluster.kill(replica)).unwrap();
     let mut words = Vec::new();
     for fan in 0..6 {
         words.push(unavailable(store.like("post:1", &format!("fan-{fan}")).await));
+        // It may be there; whoever is told so could lose it.
+        words.push(unavailable(store.like("post:1", &format!("fan-{fan}")).await));
+        words.push(unavailable(store.apply(count("post:1", 1)).await));
     }
     assert!(words.iter().any(|why| why.contains("replicas")), "{words:?}");
     blocking(|| cluster.start_again(replica)).unwrap();
@@ -114,4 +124,21 @@ async fn a_cluster_without_a_replica_to_wait_for_refuses_and_tears_nothing() {
         assert!(store.like("post:1", &format!("fan-{fan}")).await.unwrap().active);
     }
     assert_eq!(store.assert_sound().await, 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_a_replica_to_wait_for_refuses_and_tears_nothing() {
+    refuses_without_its_replica(Options::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_valkeys_without_a_replica_to_wait_for_refuses_too() {
+    let program = Some(tally_testing::redis::valkey().unwrap());
+    refuses_without_its_replica(Options { program, ..Options::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn valkeys_that_take_over_have_what_was_answered() {
+    let node = Options { program: Some(tally_testing::redis::valkey().unwrap()), ..Options::default() };
+    survives_the_death_of_masters(ClusterOptions { node, ..ClusterOptions::default() }).await;
 }

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
 
 mod access;
+mod clocks;
 mod counting;
 mod crash;
 mod failover;
+mod late;
 mod ledger;
 mod left;
 mod lost;
@@ -16,4 +18,5 @@ mod nodes;
 mod oracle;
 mod replicas;
 mod support;
+mod verify;
 mod writes;

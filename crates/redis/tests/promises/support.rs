@@ -8,7 +8,7 @@ use tally_core::catalog::ReadPolicy;
 use tally_core::command::{Call, Command, EdgeReply, Reply};
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
-use tally_core::{Catalog, Name, ObjectId, RelationDef, SubjectId};
+use tally_core::{Catalog, KeyId, Name, ObjectId, RelationDef, SubjectId};
 use tally_engine::{Engine, Failure, Finding, Runner, RunnerOptions, StoreError, SystemClock};
 use tally_redis::{Options, Redis};
 use tokio::task::JoinHandle;
@@ -36,12 +36,18 @@ pub(crate) fn engine(url: &str) -> Arc<Redis> {
     Arc::new(Redis::new(Options::parse(url).unwrap()))
 }
 
-/// Everybody's relations, and one with a limit.
+/// Of a reaction.
+pub(crate) const KINDS: [&str; 3] = ["like", "love", "wow"];
+
+/// Everybody's relations, one with a limit and one with kinds.
 pub(crate) fn catalog() -> Arc<Catalog> {
     let mut catalog = Catalog::default();
     let mut shelf = RelationDef::new(Name::new("shelf").unwrap(), ReadPolicy::Public);
     shelf.limit_per_subject = Some(3);
     catalog.declare(shelf);
+    let mut reaction = RelationDef::new(Name::new("reaction").unwrap(), ReadPolicy::Public);
+    reaction.one_of = KINDS.map(|kind| Name::new(kind).unwrap()).to_vec();
+    catalog.declare(reaction);
     Arc::new(catalog)
 }
 
@@ -132,6 +138,23 @@ pub(crate) fn total(to: &str) -> TotalKey {
 pub(crate) fn relate(relation: &str, to: &str, who: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
     Command::Relate { relation: name(relation), object, subject, kind: None, meta: None }
+}
+
+pub(crate) fn react(to: &str, who: &str, kind: &str) -> Command {
+    let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
+    Command::Relate { relation: name("reaction"), object, subject, kind: Some(name(kind)), meta: None }
+}
+
+pub(crate) fn count(key: &str, by: i64) -> Command {
+    Command::Count { counter: name("views"), key: KeyId::new(key).unwrap(), by }
+}
+
+/// What a counter was told to be.
+pub(crate) fn counted(reply: &Reply) -> i64 {
+    match reply {
+        Reply::Count(count) => count.value,
+        other => panic!("{other:?} is not a counter"),
+    }
 }
 
 pub(crate) fn unrelate(relation: &str, to: &str, who: &str) -> Command {

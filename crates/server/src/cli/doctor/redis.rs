@@ -12,6 +12,7 @@ use crate::cli::target::Local;
 
 /// More than a network can explain.
 const CLOCK_APART_MS_MAX: i64 = 2_000;
+const DAY_MS: i64 = 86_400_000;
 /// Of the memory that it may use, in percent.
 const MEMORY_FULL: u64 = 80;
 
@@ -37,7 +38,11 @@ pub(super) async fn examine(
     let each = nodes.iter().map(|facts| (facts.node.as_str(), node(facts, engine.options())));
     report.findings.extend(together(each.collect()));
     let is_right = nodes.iter().all(|facts| facts.lacks(engine.options()).is_none());
-    if is_right && keys(&engine, report).await && depth == Depth::Everything {
+    let is_store = is_right && keys(&engine, report).await;
+    if is_store {
+        time(&engine, report).await;
+    }
+    if is_store && depth == Depth::Everything {
         match Local::open(url, config).await {
             Ok(local) => {
                 recount(&local, report).await;
@@ -217,6 +222,28 @@ fn clock(facts: &Facts, report: &mut Report) {
         report.warn("clock", found, "set both, such as by NTP; Redis' stamps, this one's judges tokens");
     } else {
         report.ok("clock", "Redis' agrees with this machine's");
+    }
+}
+
+/// The store's time goes its own way where a clock was wrong; see `tally_redis::TimeApart`.
+async fn time(engine: &Redis, report: &mut Report) {
+    let found = match engine.time_apart().await {
+        Ok(found) => found,
+        Err(error) => return report.fail("time", error.to_string(), "look at Redis' log"),
+    };
+    let days = |ms: i64| ms as f64 / 86_400_000.0;
+    let advice = "keep the clocks of all nodes right (NTP)";
+    if found.stamp_ahead_ms > DAY_MS {
+        let ahead = days(found.stamp_ahead_ms);
+        let what =
+            format!("the newest stamp in the store is {ahead:.1} days ahead: a clock was wrong when it was written");
+        report.warn("time", what, "what was written then is listed as newer than it is, and jobs pass it over");
+    } else if found.time_ahead_ms.abs() > CLOCK_APART_MS_MAX {
+        let seconds = found.time_ahead_ms as f64 / 1_000.0;
+        let what = format!("the store's time is {seconds:+.1} s from its node's clock, and is brought there slowly");
+        report.warn("time", what, advice);
+    } else {
+        report.ok("time", "the store's time is that of its node's clock");
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::auth::Authenticator;
 use crate::config::Settings;
 use crate::door::memory::Memory;
+use crate::http::allowance::Allowance;
 use crate::metrics::Metrics;
 
 /// The server's state; clones share it.
@@ -27,6 +28,8 @@ pub struct Inner {
     pub metrics: Arc<Metrics>,
     /// Turns true when the server begins to stop, so that endless answers end.
     pub stopping: watch::Sender<bool>,
+    /// What is remembered for each caller.
+    pub allowance: Allowance,
     /// What unfinished requests hold together.
     pub memory: Arc<Memory>,
     requests: AtomicU64,
@@ -50,6 +53,7 @@ impl App {
         Self(Arc::new(Inner {
             tally,
             memory,
+            allowance: Allowance::default(),
             auth,
             settings,
             metrics,

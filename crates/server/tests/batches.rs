@@ -240,3 +240,65 @@ async fn a_key_is_1_to_128_visible_characters() {
     client.post(&path).header("idempotency-key", &"x".repeat(128)).ok().await;
     assert_eq!(client.count("like", "post:1").await, 1);
 }
+
+#[tokio::test]
+async fn an_answer_far_larger_than_its_request_is_remembered_as_given_but_not_whole() {
+    let server = Server::start("").await;
+    let client = server.client();
+    let meta = json!({"text": "x".repeat(12_000)});
+    client.put(&edge("like", "post:1", "alice")).json(&json!({"meta": meta})).ok().await;
+    // The edge is there already: a hundred bytes are answered with all of its meta.
+    let send = |atomic: bool, key: &'static str| {
+        let commands = [relate("post:1", "alice"), json!({"op": "count", "counter": "views", "key": "post:1"})];
+        post(&client, atomic, &commands).header("idempotency-key", key).send()
+    };
+    for (atomic, key) in [(true, "a"), (false, "b")] {
+        let first = send(atomic, key).await;
+        assert_eq!((first.status, &first.json()["results"][0]["meta"]), (200, &meta));
+        let again = send(atomic, key).await;
+        let problem = again.problem(409, "conflict");
+        assert!(problem["detail"].as_str().unwrap().contains("Idempotency-Key"), "{problem}");
+        assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    }
+    assert_eq!(client.get("/v1/counters/views/post:1").ok().await["value"], 2, "each was done once");
+
+    // What only gives back what was sent is remembered whole, and so is a full batch.
+    let toggle = || {
+        let asked = client.post(&format!("{}/toggle", edge("like", "post:2", "alice"))).json(&json!({"meta": meta}));
+        asked.header("idempotency-key", "c").send()
+    };
+    assert_eq!(toggle().await.json(), toggle().await.json());
+    let many: Vec<Value> =
+        (0..500).map(|n| relate("post:3", &format!("somebody-with-a-name-of-some-length-{n}"))).collect();
+    let full = || post(&client, true, &many).header("idempotency-key", "d").send();
+    assert_eq!(full().await.json(), full().await.json());
+}
+
+#[tokio::test]
+async fn only_so_much_is_remembered_for_one_user_in_an_hour() {
+    let issuer = tokens::Issuer::new();
+    let server = Server::start(&format!("{}[idempotency]\nuser_bytes_max = 4096\n", issuer.config())).await;
+    let flip = async |client: &Client, subject: &str, key: &str| {
+        let path = format!("{}/toggle", edge("like", "post:1", subject));
+        client.post(&path).header("idempotency-key", key).send().await
+    };
+    let alice = server.client_as(Some(&tokens::user("alice")));
+    let mut refused = None;
+    for number in 0..20 {
+        let answer = flip(&alice, "alice", &format!("k{number}")).await;
+        if answer.status != 200 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.expect("there is an end to it");
+    refused.problem(429, "rate_limited");
+    assert!(refused.header("retry-after").unwrap().parse::<u32>().unwrap() > 1);
+    assert_eq!(
+        flip(&server.client_as(Some(&tokens::user("bob"))), "bob", "k").await.status,
+        200,
+        "others have their own"
+    );
+    assert_eq!(alice.like("post:2", "alice").await["changed"], true, "what needs no memory goes on");
+    assert_eq!(flip(&server.client(), "carol", "k").await.status, 200);
+}

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use crate::command::{Command, Once, Reply};
 use crate::decide::{Context, attempt};
 use crate::error::Refusal;
+use crate::limits::{REMEMBERED_BYTES_MAX, REMEMBERED_COMMAND_BYTES_MAX};
 use crate::rows::{Key, Replay, ReplayKey, Row};
 use crate::view::{Stop, View};
 
@@ -35,12 +36,40 @@ pub fn decide(
     view.set_exact(exact);
     let reply = reply?;
     if !is_worth_another_try(&reply) {
-        let answer = serde_json::to_string(&reply).map_err(|error| Refusal::Broken(error.to_string()))?;
+        let answer = kept(&reply, command)?;
         let expires_at = context.now().plus_ms(context.catalog.idempotency_ttl_ms);
         let replay = Replay { fields: once.fields.clone(), answer, expires_at };
         view.set_uncounted(key, Some(Row::Replay(replay)))?;
     }
     Ok((reply, false))
+}
+
+/// The answer as it is kept: whole, or, where it is far larger than what was sent, only that it was given. Otherwise a
+/// small request that is answered with much, such as the meta of an edge that was there already, would fill the store.
+fn kept(reply: &Result<Reply, Refusal>, command: &Command) -> Result<String, Refusal> {
+    let write = |reply| serde_json::to_string(reply).map_err(|error| Refusal::Broken(error.to_string()));
+    let answer = write(reply)?;
+    let bytes = answer.len();
+    let commands = if let Command::Batch { commands, .. } = command { commands.len() } else { 1 };
+    let bytes_max = REMEMBERED_BYTES_MAX + commands * REMEMBERED_COMMAND_BYTES_MAX;
+    if bytes <= bytes_max || bytes <= bytes_max + 2 * meta_bytes(command) {
+        return Ok(answer);
+    }
+    write(&Err(Refusal::Conflict(format!(
+        "this was answered when it was first sent with this Idempotency-Key, and is not done again; the answer had \
+         {bytes} bytes, too many to be kept: read what came of it"
+    ))))
+}
+
+/// What a command brings along to be given back.
+fn meta_bytes(command: &Command) -> usize {
+    if let Command::Batch { commands, .. } = command {
+        return commands.iter().map(meta_bytes).sum();
+    }
+    let (Command::Relate { meta: Some(meta), .. } | Command::Toggle { meta: Some(meta), .. }) = command else {
+        return 0;
+    };
+    serde_json::to_string(meta).map_or(0, |text| text.len())
 }
 
 /// A refusal that wrote nothing and is worth another try, so it is not remembered: a defect. A batch in which each

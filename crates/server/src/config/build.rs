@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::problem::{ConfigErrors, Origin, Problem};
 use super::show::Effective;
 use super::value::Value;
-use super::{Cors, Counted, JwtSettings, Limits, LogSettings, Relation, Settings, Sync, TlsSettings};
+use super::{Cors, Counted, JwtSettings, Limits, LogSettings, Relation, Remembered, Settings, Sync, TlsSettings};
 use crate::auth::jwks::{KeySet, is_url};
 use crate::auth::keys::{ADMIN_KEY_CHARS_ADVISED, AdminKey};
 use crate::tls;
@@ -54,6 +54,10 @@ impl Build {
             idempotency_ttl: match self.get("idempotency.ttl") {
                 Some(Value::Duration(ttl)) => *ttl,
                 _ => Duration::ZERO,
+            },
+            remembered: Remembered {
+                user_bytes_max: self.number("idempotency.user_bytes_max"),
+                key_bytes_max: self.number("idempotency.key_bytes_max"),
             },
             backup_folder: self.text("backup.folder").into(),
             relations: self.relations,

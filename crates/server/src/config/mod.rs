@@ -63,6 +63,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// How long an answer to an Idempotency-Key is kept.
     pub idempotency_ttl: Duration,
+    /// How much is remembered.
+    pub remembered: Remembered,
     /// Where backups are written.
     pub backup_folder: PathBuf,
     /// The relations of the file; `catalog` adds the built-in ones.
@@ -123,6 +125,15 @@ pub struct Limits {
     pub shutdown_grace: Duration,
     pub queue_depth_max: usize,
     pub subscriptions_max: usize,
+}
+
+/// How much of `[idempotency]` is remembered in an hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered {
+    /// For one user.
+    pub user_bytes_max: u64,
+    /// For one API key.
+    pub key_bytes_max: u64,
 }
 
 /// `[log]`.

@@ -279,6 +279,14 @@ pub const SETTINGS: &[Setting] = &[
         "How long the answer to an Idempotency-Key is kept and replayed.",
     ),
     row(
+        "idempotency.user_bytes_max",
+        Kind::Integer(1_024, 1 << 40),
+        "4194304",
+        File,
+        "About how many bytes of answers are remembered for one user in an hour, by each server. Past it\n429, with Retry-After.",
+    ),
+    row("idempotency.key_bytes_max", Kind::Integer(1_024, 1 << 50), "4294967296", File, "The same for one API key."),
+    row(
         "backup.folder",
         Kind::Text,
         "./tally-backups",

@@ -1,6 +1,7 @@
 //! The HTTP surface: a table of routes, handlers that turn requests into commands and queries, and
 //! the service around them that limits, counts and names every request.
 
+pub mod allowance;
 pub mod body;
 pub mod handlers;
 pub mod problem;

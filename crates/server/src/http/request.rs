@@ -115,8 +115,22 @@ impl Caller {
         }
     }
 
+    /// How much is remembered for them in an hour: a server's key may ask for more than a user.
+    fn remembered_bytes_max(&self, app: &App) -> u64 {
+        match &self.principal {
+            Some(Principal::User { .. }) | None => app.settings.remembered.user_bytes_max,
+            Some(Principal::Key { .. } | Principal::Dev) => app.settings.remembered.key_bytes_max,
+        }
+    }
+
     /// The call's idempotency key, with a fingerprint of all that the call says.
-    pub fn once(&self, headers: &HeaderMap, call: &str, body: &serde_json::Value) -> Result<Option<Once>, Problem> {
+    pub fn once(
+        &self,
+        app: &App,
+        headers: &HeaderMap,
+        call: &str,
+        body: &serde_json::Value,
+    ) -> Result<Option<Once>, Problem> {
         let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
         let key = value.to_str().ok().filter(|key| {
             (1..=IDEMPOTENCY_KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
@@ -125,6 +139,8 @@ impl Caller {
             let text = format!("Idempotency-Key has 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters");
             return Err(Problem::bad_request(text));
         };
+        let commands = body.get("commands").and_then(|commands| commands.as_array()).map_or(1, Vec::len);
+        app.allowance.take(&self.name(), commands, self.remembered_bytes_max(app))?;
         let mut fields = vec![("the call".to_owned(), fingerprint(&[call.as_bytes()]))];
         fingerprints("body", body, 2, &mut fields);
         Ok(Some(Once { key: ReplayKey { caller: self.name(), key: key.to_owned() }, fields: Arc::new(fields) }))

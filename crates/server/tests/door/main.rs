@@ -12,6 +12,7 @@ mod dev;
 mod heads;
 mod http_2;
 mod streams;
+mod tls;
 
 use support::raw::Raw;
 use support::*;

@@ -25,6 +25,23 @@ async fn a_key_of_one_server_works_on_the_other_until_it_is_revoked(on: On) {
     assert_eq!(keys, b.client().get("/v1/keys").ok().await);
 }
 
+on!(a_stream_ends_when_its_key_is_revoked_through_another_server: postgres redis cluster);
+async fn a_stream_ends_when_its_key_is_revoked_through_another_server(on: On) {
+    let [a, b]: [Server; 2] = servers(&on.new_store(), "").await;
+    let made = a.client().post("/v1/keys").json(&json!({"role": "read"})).status(201).await;
+    let there = b.client_as(made["key"].as_str());
+    let query = "objects=post:1&relations=like";
+    until("the key is known on the other", async || {
+        (there.get("/v1/relations/like/post:1").send().await.status == 200).then_some(())
+    })
+    .await;
+    let mut events = Events::open(&there, query).await;
+    assert_eq!(events.next().await.unwrap()["count"], 0);
+    a.client().delete(&format!("/v1/keys/{}", made["id"].as_str().unwrap())).ok().await;
+    // Counts may be told again meanwhile; the stream has an end all the same.
+    while events.next().await.is_some() {}
+}
+
 /// A server without a key of its own.
 struct Bare {
     child: Child,

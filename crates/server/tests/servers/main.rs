@@ -13,6 +13,7 @@ mod keys;
 mod live;
 mod once;
 mod refusals;
+mod tls;
 mod truth;
 mod verify;
 mod writers;

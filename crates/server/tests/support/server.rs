@@ -141,7 +141,7 @@ impl Server {
 
     /// `127.0.0.1:port`.
     pub fn address(&self) -> &str {
-        self.base.trim_start_matches("http://")
+        self.base.trim_start_matches("http://").trim_start_matches("https://")
     }
 
     /// Where its data is.
@@ -254,7 +254,7 @@ pub async fn refusal(args: &[&str]) -> (ExitStatus, String) {
 
 /// Where a log says that the server listens.
 pub fn address(log: &str) -> Option<String> {
-    let at = log.find("serving on http://")? + "serving on ".len();
+    let at = log.find("serving on http")? + "serving on ".len();
     let rest = &log[at..];
     let end = rest.find(|char: char| char.is_whitespace() || char == '"')?;
     Some(rest[..end].to_owned())

@@ -38,6 +38,9 @@ pub(super) struct DoctorArgs {
     /// API key for the server [env: TALLY_KEY, else TALLY_ADMIN_KEY]
     #[arg(long, value_name = "KEY", requires = "url")]
     key: Option<String>,
+    /// Trust this certificate of the server, or of the authority that signed it; a PEM file [env: TALLY_CA]
+    #[arg(long, value_name = "FILE", requires = "url")]
+    ca: Option<PathBuf>,
     /// Settings file [env: TALLY_CONFIG] [default: tally.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -106,8 +109,8 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), Failure> {
     let mut report = Report::default();
     match &args.url {
         Some(url) => {
-            let target =
-                TargetArgs { url: Some(url.clone()), key: args.key.clone(), store: None, config: None, json: false };
+            let (url, key, ca) = (Some(url.clone()), args.key.clone(), args.ca.clone());
+            let target = TargetArgs { url, key, ca, store: None, config: None, json: false };
             server::examine(&target, args.full, &mut report).await?;
         }
         None => {

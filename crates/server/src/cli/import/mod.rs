@@ -96,6 +96,9 @@ struct IntoArgs {
     /// API key for the server, with the role service or admin [env: TALLY_KEY, else TALLY_ADMIN_KEY]
     #[arg(long, value_name = "KEY", conflicts_with = "store")]
     key: Option<String>,
+    /// Trust this certificate of the server, or of the authority that signed it; a PEM file [env: TALLY_CA]
+    #[arg(long, value_name = "FILE", conflicts_with = "store")]
+    ca: Option<PathBuf>,
     /// Import straight into this store, embedded:PATH or postgres://…
     #[arg(long, value_name = "URL")]
     store: Option<String>,
@@ -112,6 +115,7 @@ pub(super) async fn run(command: ImportCommand) -> Result<(), Failure> {
     let into = TargetArgs {
         url: args.into.server.clone(),
         key: args.into.key.clone(),
+        ca: args.into.ca.clone(),
         store: args.into.store.clone(),
         config: args.into.config.clone(),
         json: args.into.json,

@@ -5,6 +5,7 @@ mod counting;
 mod follow;
 mod local;
 mod remote;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -31,6 +32,9 @@ pub(super) struct TargetArgs {
     /// [env: TALLY_KEY, else TALLY_ADMIN_KEY]
     #[arg(long, value_name = "KEY", conflicts_with = "store")]
     pub(super) key: Option<String>,
+    /// Trust this certificate: the server's own, or the authority's that signed it; a PEM file [env: TALLY_CA]
+    #[arg(long, value_name = "FILE", conflicts_with = "store")]
+    pub(super) ca: Option<PathBuf>,
     /// Work straight on this store, embedded:PATH, postgres://… or redis://…; only by this flag, never by
     /// TALLY_STORE
     #[arg(long, value_name = "URL")]

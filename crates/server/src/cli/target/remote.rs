@@ -9,7 +9,7 @@ use tally::VerifyReport;
 use tally::core::command::JobReply;
 use tally::core::rows::Side;
 
-use super::{Ask, BackupMade, TargetArgs, follow};
+use super::{Ask, BackupMade, TargetArgs, follow, trust};
 use crate::cli::failure::Failure;
 use crate::cli::output::Json;
 use crate::tls::install_crypto;
@@ -53,6 +53,9 @@ impl Remote {
         if is_loopback(&base) {
             // A proxy of the network knows nothing of this machine's own ports.
             builder = builder.no_proxy();
+        }
+        if let Some(ca) = args.ca.clone().or_else(|| set("TALLY_CA").map(Into::into)) {
+            builder = builder.tls_backend_preconfigured(trust::only(&ca)?);
         }
         let client = builder.build().map_err(|error| Failure::new(format!("no HTTP client: {}", root(&error))))?;
         Ok(Self { client, base, key })
@@ -166,8 +169,7 @@ impl Remote {
         }
         let why = root(error);
         if why.contains("certificate") {
-            let advice = "name it as its certificate does; for an authority of your own, set SSL_CERT_FILE";
-            return Failure::new(format!("cannot trust {base}: {why}; {advice}"));
+            return Failure::new(format!("cannot trust {base}: {}", advice(&why)));
         }
         Failure::new(format!(
             "cannot reach {base}: {why}; start it with `tally serve`, name another with --url, or a folder with --store"
@@ -226,4 +228,18 @@ fn root(error: &dyn std::error::Error) -> String {
         cause = deeper;
     }
     cause.to_string()
+}
+
+/// What to do about a certificate that is not trusted, by what the library says of it.
+fn advice(why: &str) -> String {
+    if why.contains("NotValidForName") || why.contains("not valid for name") {
+        return format!("its certificate is for another name ({why}); call the server as its certificate does");
+    }
+    if why.contains("Expired") || why.contains("expired") {
+        return format!("its certificate has expired ({why}); give the server a new one");
+    }
+    format!(
+        "nobody that this machine trusts has signed its certificate ({why}); if it is yours, name the certificate, or the \
+         authority's that signed it, with --ca FILE or TALLY_CA"
+    )
 }

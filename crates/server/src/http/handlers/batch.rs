@@ -89,7 +89,7 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
         return Err(Problem::new("too_large", format!("{kind} has at most {commands_max} commands")));
     }
     let once = match headers.contains_key("idempotency-key") {
-        true => caller.once(&headers, "/v1/batch", &parse(&bytes)?)?,
+        true => caller.once(&app, &headers, "/v1/batch", &parse(&bytes)?)?,
         false => None,
     };
     let commands = sent.commands.into_iter().map(|command| allowed(command?, &caller)).collect();
@@ -163,8 +163,8 @@ async fn each(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, on
         && let Some(first) = chunks.next()
     {
         let outcome = first.await;
-        if let Ok(Decided { reply: Err(refusal), .. }) = outcome {
-            return Err(refusal.into());
+        if let Ok(decided @ Decided { reply: Err(_), .. }) = outcome {
+            return reply::decided(StatusCode::OK, decided);
         }
         outcomes.push(outcome);
     }

@@ -83,7 +83,7 @@ pub async fn add_score(
     caller.signed_in()?;
     let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
     caller.may(Call::Score, Some(&member), None)?;
-    let (AddScoreBody { by }, once) = posted.read(&caller)?;
+    let (AddScoreBody { by }, once) = posted.read(&app, &caller)?;
     apply(&app, &caller, Command::Score { board, member, change: ScoreChange::By(by) }, once).await
 }
 

@@ -48,7 +48,7 @@ pub async fn add_to_counter(
 ) -> Outcome {
     caller.may(Call::Count, None, None)?;
     let (counter, key) = (Name::new(&counter)?, KeyId::new(&key)?);
-    let (CountBody { by }, once) = posted.read(&caller)?;
+    let (CountBody { by }, once) = posted.read(&app, &caller)?;
     apply(&app, &caller, Command::Count { counter, key, by }, once).await
 }
 

@@ -56,7 +56,7 @@ pub async fn take(
 ) -> Outcome {
     caller.may(Call::Take, None, None)?;
     let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
-    let (TakeBody { cost }, once) = posted.read(&caller)?;
+    let (TakeBody { cost }, once) = posted.read(&app, &caller)?;
     apply(&app, &caller, Command::Take { limit, key, cost }, once).await
 }
 

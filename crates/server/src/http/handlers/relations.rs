@@ -155,7 +155,7 @@ pub async fn toggle(
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
     caller.may(Call::Toggle, Some(&subject), None)?;
-    let once = caller.once(&headers, uri.path(), &body)?;
+    let once = caller.once(&app, &headers, uri.path(), &body)?;
     let body: Option<EdgeBody> =
         serde_json::from_value(body).map_err(|error| Problem::bad_request(format!("the body is wrong: {error}")))?;
     let EdgeBody { kind, meta } = body.unwrap_or_default();

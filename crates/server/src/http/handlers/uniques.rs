@@ -43,7 +43,7 @@ pub async fn observe(
 ) -> Outcome {
     caller.may(Call::Observe, None, None)?;
     let (unique, key) = (Name::new(&unique)?, KeyId::new(&key)?);
-    let (ObserveBody { members }, once) = posted.read(&caller)?;
+    let (ObserveBody { members }, once) = posted.read(&app, &caller)?;
     apply(&app, &caller, Command::Observe { unique, key, members }, once).await
 }
 

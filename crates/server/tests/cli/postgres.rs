@@ -72,7 +72,7 @@ fn rows_of_totals_that_nobody_adds_up_keep_nothing_from_being_mended() {
     // One of a total that is not spread, one without a first row, one of a counter, one with a name that nobody has;
     // and a drift beside them.
     sql(
-        &base,
+        base,
         &format!(
             "SET search_path = {schema};
              INSERT INTO object_total (object, relation, kind, shard, n)
@@ -88,7 +88,7 @@ fn rows_of_totals_that_nobody_adds_up_keep_nothing_from_being_mended() {
     assert_eq!(report["strays"].as_array().unwrap().len(), 4, "{report}");
     let mended = server.run(&world, &["verify", "--repair", "--json"]).any_json();
     assert_eq!(mended["repaired"], 4, "{mended}");
-    sql(&base, &format!("DELETE FROM {schema}.object_total WHERE object = 'nobody'"));
+    sql(base, &format!("DELETE FROM {schema}.object_total WHERE object = 'nobody'"));
     let sound = server.run(&world, &["verify", "--json"]);
     assert_eq!(sound.code, 0, "{sound}");
     for post in ["post:1", "post:2"] {

@@ -24,6 +24,7 @@ mod keys;
 mod live;
 mod news;
 mod query;
+mod ties;
 mod verify;
 
 use std::sync::Arc;
@@ -108,6 +109,7 @@ impl<E: Engine> Tally<E> {
     pub async fn on(engine: Arc<E>, options: Options) -> Result<Self, Error> {
         engine.prepare().await?;
         copy::refuse_unfinished(&*engine).await?;
+        ties::refuse_changed(&*engine, &options.catalog).await?;
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let attend = engine.is_shared().then(|| {
             let engine = engine.clone();

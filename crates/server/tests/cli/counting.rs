@@ -1,6 +1,7 @@
 //! The commands of counting, each on a server and on a folder with the same outcome.
 
 use serde_json::{Value, json};
+use tally_testing::{Cluster, Postgres, Redis};
 
 use crate::data::on_both;
 use crate::world::World;
@@ -20,6 +21,48 @@ fn counters_and_unique_counts() {
         assert_eq!(run(&["unique", "count", "dau", "mon", "--json"])["estimate"], 2);
         assert_eq!(run(&["unique", "count", "dau", "mon", "a,b", "--json"])["estimate"], 3);
     });
+}
+
+#[test]
+fn a_used_board_is_not_ranked_in_another_way() {
+    let own = std::process::id();
+    let world = World::new();
+    world.seed("data", &[]);
+    for store in [
+        world.url("data"),
+        format!("{}?sslmode=disable&schema=ties_{own}", Postgres::shared().unwrap()),
+        format!("{}?prefix=ties_{own}", Redis::shared().unwrap()),
+        format!("{}?prefix=ties_{own}", Cluster::shared().unwrap()),
+    ] {
+        let declare =
+            |ties: &str, season: &str| world.write("tally.toml", &format!("[boards.b]\nties = \"{ties}\"\n{season}"));
+        let on = |args: &[&str]| world.run(&[args, &["--store", &store]].concat());
+        declare("shared", "");
+        drop(world.serve_on(&store));
+        let is_refused = |word: &str| {
+            for args in [&["board", "top", "b"][..], &["board", "set", "b", "zoe", "1"], &["verify"]] {
+                on(args).fails(1, word);
+            }
+        };
+        for season in ["", "season = \"0 0 * * MON\"\n"] {
+            declare("shared", season);
+            assert_eq!(on(&["board", "set", "b", "alice", "5"]).code, 0);
+            declare("first_to_reach", season);
+            assert_eq!(on(&["board", "set", "b", "bob", "5"]).code, 0, "that is only how they are shown");
+            declare("dense", season);
+            is_refused("the `ties` of the board `b` were not `dense` when it got its members, and now they are");
+            declare("shared", season);
+            for who in ["alice", "bob"] {
+                assert_eq!(on(&["board", "leave", "b", who]).code, 0);
+            }
+            declare("dense", season);
+            assert_eq!(on(&["board", "set", "b", "alice", "5"]).code, 0, "an empty board may be ranked anew");
+            declare("shared", season);
+            is_refused("the `ties` of the board `b` were `dense` when it got its members, and now they are not");
+            declare("dense", season);
+            assert_eq!(on(&["board", "leave", "b", "alice"]).code, 0);
+        }
+    }
 }
 
 #[test]

@@ -77,6 +77,8 @@ fn two_backups_of_one_name_do_not_meet() {
                 })
             }
         });
+        // Gone with this closure if it panics, so that the first one does not wait for ever.
+        let go_on = go_on;
         // It has written everything, and is not done.
         has_begun.recv().unwrap();
         let second = store.backup(&target, |_, _| {}).unwrap_err();

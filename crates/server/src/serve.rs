@@ -31,7 +31,12 @@ pub fn options(settings: &Settings) -> Options {
     Options {
         catalog: settings.catalog(),
         runner: RunnerOptions { queue_commands_max: settings.limits.queue_depth_max, ..RunnerOptions::default() },
-        embedded: tally::embedded::Options { sync, ..Default::default() },
+        embedded: tally::embedded::Options {
+            sync,
+            cache_bytes: settings.embedded.cache_bytes,
+            overlay_bytes_max: settings.embedded.overlay_bytes_max,
+            ..Default::default()
+        },
         subscriptions_max: settings.limits.subscriptions_max,
         observer: None,
         ..Options::default()

@@ -303,3 +303,25 @@ impl LogWriter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_used_again_only_if_the_disk_never_failed_under_it() {
+        for (failed, spares) in [(false, 1), (true, 0)] {
+            let folder = tempfile::tempdir().unwrap();
+            let log = LogFolder::new(folder.path().to_path_buf(), 512);
+            let mut writer = LogWriter::start(&log, 1, 1, 0, 512).unwrap();
+            writer.failed = failed;
+            writer.hand_over(&log);
+            // One of an earlier run, of which nobody knows.
+            let earlier = segment_path(folder.path(), 2);
+            create_zeroed(&earlier, 512).unwrap();
+            log.add_closed(earlier, 0);
+            log.retire(0).unwrap();
+            assert_eq!((log.kept().spares.len(), log.kept().closed.len()), (spares, 0));
+        }
+    }
+}

@@ -7,7 +7,10 @@ use std::time::Duration;
 use super::problem::{ConfigErrors, Origin, Problem};
 use super::show::Effective;
 use super::value::Value;
-use super::{Cors, Counted, JwtSettings, Limits, LogSettings, Relation, Remembered, Settings, Sync, TlsSettings};
+use super::{
+    Cors, Counted, EmbeddedSettings, JwtSettings, Limits, LogSettings, Relation, Remembered, Settings, Sync,
+    TlsSettings,
+};
 use crate::auth::jwks::{KeySet, is_url};
 use crate::auth::keys::{ADMIN_KEY_CHARS_ADVISED, AdminKey};
 use crate::tls;
@@ -60,6 +63,10 @@ impl Build {
                 key_bytes_max: self.number("idempotency.key_bytes_max"),
             },
             backup_folder: self.text("backup.folder").into(),
+            embedded: EmbeddedSettings {
+                cache_bytes: self.number("embedded.cache_bytes"),
+                overlay_bytes_max: usize::try_from(self.number("embedded.overlay_bytes_max")).unwrap_or(usize::MAX),
+            },
             relations: self.relations,
             counting: self.counting,
             file: self.file,

@@ -38,6 +38,15 @@ pub use value::{Secret, Sync, Value};
 pub const DEV_WARNING: &str = "AUTHENTICATION IS OFF (--dev): everyone who can reach this port can do \
      everything. For trying things out on this machine only.";
 
+/// Memory of a store in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmbeddedSettings {
+    /// For parts of tables that were read before.
+    pub cache_bytes: u64,
+    /// Rows that gather before they move into tables.
+    pub overlay_bytes_max: usize,
+}
+
 /// Everything that can be set, checked.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -67,6 +76,8 @@ pub struct Settings {
     pub remembered: Remembered,
     /// Where backups are written.
     pub backup_folder: PathBuf,
+    /// Memory of a store in a folder.
+    pub embedded: EmbeddedSettings,
     /// The relations of the file; `catalog` adds the built-in ones.
     pub relations: Vec<Relation>,
     /// What the file declares to be counted; `catalog` adds what is built in.

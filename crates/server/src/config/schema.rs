@@ -103,6 +103,7 @@ pub const SECTIONS: &[(&str, &str)] = &[
     ("log", "What the server writes to standard error."),
     ("idempotency", "Replayed answers."),
     ("backup", "Copies of the store."),
+    ("embedded", "Memory of a store in a folder; how much data there is makes no difference. See docs/operate."),
 ];
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -292,6 +293,20 @@ pub const SETTINGS: &[Setting] = &[
         "./tally-backups",
         File,
         "Where backups are written; each gets a folder of its own.",
+    ),
+    row(
+        "embedded.cache_bytes",
+        Kind::Integer(MIB, 1_024 * 1_024 * MIB),
+        "268435456",
+        File,
+        "Memory for parts of tables that were read before.",
+    ),
+    row(
+        "embedded.overlay_bytes_max",
+        Kind::Integer(MIB, 1_024 * MIB),
+        "33554432",
+        File,
+        "Newest rows are gathered in memory up to this before they move into tables. About ten times as much\nis held when writes come in faster than they move.",
     ),
 ];
 

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use redis::{Cmd, Value};
 use tally_engine::StoreError;
 use tokio::time::sleep;
@@ -28,6 +29,11 @@ struct Open {
     age_ms: i64,
 }
 
+fn open(value: Value) -> Result<Open, StoreError> {
+    let mut open = items(value)?.into_iter();
+    Ok(Open { commit: some_text(open.next())?, record: some_text(open.next())?, age_ms: number(open.next())? })
+}
+
 impl Redis {
     /// Ends what can be ended in a slot. True if something was put in place that was not there before.
     pub(crate) async fn resolve(&self, slot: u16) -> Result<bool, StoreError> {
@@ -46,21 +52,19 @@ impl Redis {
     /// Something was read while this was open in its slot: ends what can be ended. True if one of them had been decided by
     /// then, so that what was read is without something that was done.
     pub(crate) async fn is_stale(&self, slot: u16, opened: Option<Value>) -> Result<bool, StoreError> {
-        let opened = items(opened.unwrap_or(Value::Nil))?;
-        let (mut stale, mut ended) = (false, Vec::new());
-        for open in opened {
-            let mut open = items(open)?.into_iter();
-            let open =
-                Open { commit: some_text(open.next())?, record: some_text(open.next())?, age_ms: number(open.next())? };
+        let opened: Result<Vec<Open>, StoreError> =
+            items(opened.unwrap_or(Value::Nil))?.into_iter().map(open).collect();
+        let fates = opened?.into_iter().map(|open| async move {
             let named = Named::of(&open.record);
             let done = match self.verdict(&named, "ask").await?.as_str() {
-                "" if open.age_ms < LEFT_AFTER_MS => continue,
+                "" if open.age_ms < LEFT_AFTER_MS => return Ok(None),
                 "" => !self.cancel(&named).await?,
                 state => state == "done",
             };
-            stale |= done;
-            ended.push((open.commit, done));
-        }
+            Ok::<_, StoreError>(Some((open.commit, done)))
+        });
+        let ended: Vec<(String, bool)> = try_join_all(fates).await?.into_iter().flatten().collect();
+        let stale = ended.iter().any(|(_, done)| *done);
         self.end(slot, &ended).await?;
         Ok(stale)
     }
@@ -84,10 +88,23 @@ impl Redis {
 
     /// Something here is held by another commit: ends it if it was left behind, or lets it pass.
     pub(crate) async fn step_aside(&self, slot: u16, pause: Duration) {
-        if let Err(error) = self.resolve(slot).await {
+        if let Err(error) = self.resolve_old(slot).await {
             tracing::debug!(%error, slot, "what is open in a slot cannot be looked at");
         }
         sleep(pause).await;
+    }
+
+    /// Ends what was left behind. Whoever is young ends by itself, and need not be asked for.
+    async fn resolve_old(&self, slot: u16) -> Result<(), StoreError> {
+        let found = self.link.run(&self.scripts.opened, &Ask::new([self.keys.open(slot)], &[])).await?;
+        let mut old = Vec::new();
+        for value in items(found)? {
+            if open(value.clone())?.age_ms >= LEFT_AFTER_MS {
+                old.push(value);
+            }
+        }
+        self.is_stale(slot, Some(Value::Array(old))).await?;
+        Ok(())
     }
 
     /// A while that differs from one to the next, so that those who met do not meet again.

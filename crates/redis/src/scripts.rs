@@ -43,7 +43,7 @@ impl Default for Scripts {
             commit: writes(&[APPLY, RING, BULK, include_str!("scripts/commit.lua")].concat()),
             finish: writes(&[ALWAYS, APPLY, RING, include_str!("scripts/finish.lua")].concat()),
             verdict: writes(&[ALWAYS, RING, include_str!("scripts/verdict.lua")].concat()),
-            opened: reads(&[OPENED, "return opened(KEYS[1])"].concat()),
+            opened: reads(&[OPENED, "return opened(KEYS[1], true)"].concat()),
             now: reads(&[TIME, include_str!("scripts/now.lua")].concat()),
             tick: writes(&[ALWAYS, TIME, include_str!("scripts/tick.lua")].concat()),
             peek: reads(include_str!("scripts/peek.lua")),

@@ -104,8 +104,11 @@ impl Redis {
             // The other slots keep their shares until the record can be asked.
             Fate::Unknown(error) => return Err(error.into()),
         };
-        if missed.is_some() || !writes {
+        if missed.is_some() {
             self.end_all(&others, &commit, false).await;
+        } else if !writes {
+            let shares = others.iter().map(|(slot, part)| (*slot, part.table.keys().collect())).collect();
+            tokio::spawn(self.clone().let_go(shares, commit));
         } else {
             tokio::join!(self.finish_all(&others, &commit, &named.record), self.raise(stamp));
         }
@@ -211,6 +214,16 @@ impl Redis {
             }
         }
         left
+    }
+
+    /// Lets go of what was only looked at, behind the answer. One that cannot be reached is let go by who meets it.
+    async fn let_go(self, shares: Vec<(u16, Vec<String>)>, commit: Numbered) {
+        let low = commit.low();
+        for (slot, keys) in shares {
+            if let Err(error) = self.finish(slot, keys.into_iter(), &commit.name, false, low).await {
+                tracing::debug!(%error, slot, "a slot of a look is let go later");
+            }
+        }
     }
 
     /// Finishes the other slots. The commit stands already, so one that cannot be reached is left to be

@@ -21,11 +21,14 @@ local base = mode == 'prepare' and 2 or (mode == 'commit' and 3 or 5)
 local busy = mode ~= 'alone' and call('EXISTS', open) == 1
 local writes_nothing = changes == tells and ARGV[groups] == '0' and #ARGV == groups + 1
 
+-- How a share is listed: one that changes something, or one that only looks.
+local letter = changes < tells and 'r' or 'q'
+
 if mode == 'prepare' then
-  local kept = busy and call('HGET', open, 'r' .. transaction)
+  local kept = busy and call('HGET', open, letter .. transaction)
   if kept then
     -- Written again, so that who waits for replicas waits until they have it.
-    call('HSET', open, 'r' .. transaction, kept)
+    call('HSET', open, letter .. transaction, kept)
     return tell(KEYS, base, ARGV, tells, groups - 1, {'done'})
   end
   if ring.find(KEYS[2], number) then return {'cancelled'} end
@@ -216,7 +219,7 @@ if mode == 'prepare' then
   local now = call('TIME')
   local kept = {KEYS, ops, shared, exclusive, intended}
   call('HSET', open, 't' .. transaction, cmsgpack.pack(kept))
-  call('HSET', open, 'r' .. transaction, string.format('%.0f ', now[1] * 1000 + math.floor(now[2] / 1000)) .. ARGV[3])
+  call('HSET', open, letter .. transaction, string.format('%.0f ', now[1] * 1000 + math.floor(now[2] / 1000)) .. ARGV[3])
   for _, name in ipairs(shared) do call('HINCRBY', open, 's' .. name, 1) end
   for _, name in ipairs(exclusive) do call('HSET', open, 'x' .. name, transaction) end
   for _, name in ipairs(intended) do call('HINCRBY', open, 'i' .. name, 1) end

@@ -26,6 +26,6 @@ end
 release('s', kept[3])
 for _, name in ipairs(kept[4]) do call('HDEL', open, 'x' .. name) end
 release('i', kept[5])
-call('HDEL', open, 't' .. transaction, 'r' .. transaction)
+call('HDEL', open, 't' .. transaction, 'r' .. transaction, 'q' .. transaction)
 ring.keep(KEYS[2], number, ARGV[4], '')
 return {'done'}

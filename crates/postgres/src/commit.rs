@@ -163,10 +163,6 @@ impl Postgres {
             // The roots, which tell nothing.
             answers.next();
         }
-        if !plan.held_totals.is_empty() {
-            // The second look at them.
-            answers.next();
-        }
         if !plan.shards.is_empty() {
             let sums: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
             // Their turn, and the addition.
@@ -186,6 +182,9 @@ impl Postgres {
                 totals[*place] = sum;
             }
         }
+        // What was held, which tells nothing.
+        let holds = usize::from(!plan.held_totals.is_empty()) + usize::from(!plan.locked_totals.is_empty());
+        answers.by_ref().take(holds).for_each(drop);
         if !plan.subjects.is_empty()
             && let Some(row) = answers.next()
         {
@@ -207,7 +206,6 @@ impl Postgres {
 async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: Stamp, space: i32) -> Sent {
     let stamp = i64::try_from(stamp.0).unwrap_or(i64::MAX);
     let (fences, turns) = (plan.fences.split(), plan.shards.turns());
-    let expected_after = plan.held_totals.expected_after();
     let cells: Vec<[Vec<Vec<Option<&str>>>; 6]> = plan
         .tables
         .iter()
@@ -252,12 +250,15 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
     if !plan.gone.is_empty() {
         step(REMOVE_EDGES.into(), plan.gone.values());
     }
+    if !plan.subjects.is_empty() {
+        step(ADD_TO_SUBJECTS.into(), plan.subjects.values());
+    }
+    if !plan.locked_totals.is_empty() {
+        step(ADD_TO_OBJECTS.into(), plan.locked_totals.keys().into_iter().chain([plan.locked_totals.by()]).collect());
+    }
     if !plan.held_totals.is_empty() {
         let values = plan.held_totals.keys().into_iter().chain([plan.held_totals.expected()]);
         step(HOLD_OBJECTS.into(), values.collect());
-    }
-    if !plan.subjects.is_empty() {
-        step(ADD_TO_SUBJECTS.into(), plan.subjects.values());
     }
     if !plan.objects.is_empty() {
         step(ADD_TO_OBJECTS.into(), plan.objects.keys().into_iter().chain([plan.objects.by()]).collect());
@@ -267,10 +268,6 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
         step(ADD_TO_SHARDS.into(), values.collect());
         step(fence::TAKE.into(), fence::values(&space, &turns));
         step(format!("SELECT {}", ObjectTotals::sums(1)).into(), plan.shards.keys().to_vec());
-    }
-    if !plan.held_totals.is_empty() {
-        let values = plan.held_totals.keys().into_iter().chain([&expected_after as &(dyn ToSql + Sync)]);
-        step(HOLD_OBJECTS.into(), values.collect());
     }
     if !plan.nodes.is_empty() {
         step(tree::put_roots().into(), plan.nodes.boards());

@@ -33,6 +33,8 @@ pub(crate) struct Plan<'a> {
     /// Totals as they must still be, other than those of subjects; with all others that are added to, so that they are
     /// locked in one order.
     pub(crate) held_totals: ObjectTotals<'a>,
+    /// Those of them that have one row.
+    pub(crate) locked_totals: ObjectTotals<'a>,
     pub(crate) objects: ObjectTotals<'a>,
     pub(crate) object_places: Vec<usize>,
     pub(crate) shards: ObjectTotals<'a>,
@@ -169,8 +171,12 @@ impl<'a> Plan<'a> {
         };
         let holds = work.iter().any(is_held);
         for (key, (by, expected, place)) in work {
+            let shard = spread.shard(key);
             if holds && !matches!(key, TotalKey::Subject { .. }) {
-                self.held_totals.push_held(key, expected, by);
+                self.held_totals.push_held(key, expected);
+                if shard.is_none() {
+                    self.locked_totals.push(key, 0);
+                }
             }
             match (key, place) {
                 (TotalKey::Subject { subject, relation }, place) => {
@@ -181,7 +187,7 @@ impl<'a> Plan<'a> {
                     self.subjects.push(subject, relation, by, expected);
                     self.subject_places.push(place);
                 }
-                (_, Some(place)) => match spread.shard(key) {
+                (_, Some(place)) => match shard {
                     Some(shard) => {
                         let shard = if by.unsigned_abs() <= SHARD_BY_MAX { shard } else { 0 };
                         self.shards.push_to_shard(key, shard, by);

@@ -26,24 +26,15 @@ pub(crate) struct ObjectTotals<'a> {
 }
 
 impl<'a> ObjectTotals<'a> {
-    /// One to lock, and to check where something is expected of it; `by` is what will have been added to it.
-    pub(crate) fn push_held(&mut self, total: &'a TotalKey, expected: Option<i64>, by: i64) {
+    /// One to lock, and to check where something is expected of it.
+    pub(crate) fn push_held(&mut self, total: &'a TotalKey, expected: Option<i64>) {
         self.push(total, 0);
         self.expected.push(expected);
-        if let Some(last) = self.by.last_mut() {
-            *last = by;
-        }
     }
 
-    /// What is expected of each before anything is added.
+    /// What is expected of each.
     pub(crate) fn expected(&self) -> &(dyn ToSql + Sync) {
         &self.expected
-    }
-
-    /// What is expected of each afterwards.
-    pub(crate) fn expected_after(&self) -> Vec<Option<i64>> {
-        let sums = self.expected.iter().zip(&self.by);
-        sums.map(|(expected, by)| expected.map(|expected| expected.wrapping_add(*by))).collect()
     }
 
     /// A lock of its own for each: who tells a total that is spread over several rows holds it from before it is summed
@@ -126,8 +117,8 @@ pub(crate) static COUNTERS_BEHIND: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Locks totals in one order until the commit, and checks those that were decided on (the others have no expectation).
-/// One that is not there is 0. It cannot be locked either, so they are checked once more when they were added to.
+/// Locks totals until the commit, in the order in which others add to them, and checks those that were decided on (the
+/// others have no expectation). One that is not there cannot be locked, so 0 is added to each first.
 pub(crate) const HOLD_OBJECTS: &str = "
 SELECT expect((
     SELECT coalesce(bool_and(coalesce(held.n, 0) = w.expected), true)
@@ -136,9 +127,9 @@ SELECT expect((
         SELECT l.object, l.relation, l.kind, sum(l.n)::int8 AS n
         FROM (
             SELECT t.object, t.relation, t.kind, t.n
-            FROM unnest($1::text[], $2::text[], $3::text[]) AS k(object, relation, kind)
+            FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k(object, relation, kind, i)
             JOIN object_total t ON t.object = k.object AND t.relation = k.relation AND t.kind = k.kind
-            ORDER BY t.object, t.relation, t.kind, t.shard
+            ORDER BY k.i, t.shard
             FOR UPDATE OF t) l
         GROUP BY l.object, l.relation, l.kind) held
     ON held.object = w.object AND held.relation = w.relation AND held.kind = w.kind))";

@@ -1,6 +1,6 @@
 //! One batch: stamp, load, decide, commit; again on a conflict; in halves if it keeps conflicting.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -234,8 +234,13 @@ impl Draft {
         };
         // Another server may have added meanwhile: move the counts in the answers by as much. What is answered as of the
         // load shows what was loaded.
-        let off: HashMap<&TotalKey, i64> =
-            totals.iter().map(|(key, actual)| (*key, actual - now(key))).filter(|(_, off)| *off != 0).collect();
+        // What the commit has checked is as it was decided on, whatever was told afterwards.
+        let held: HashSet<&TotalKey> = self.view.seen_totals().map(|(key, _)| key).collect();
+        let off: HashMap<&TotalKey, i64> = totals
+            .iter()
+            .map(|(key, actual)| (*key, actual - now(key)))
+            .filter(|(key, off)| *off != 0 && !held.contains(key))
+            .collect();
         let moments = self.judged.moments.iter().chain(std::iter::repeat(&Moment::Commit));
         for (decided, moment) in self.decided.iter_mut().zip(moments) {
             // A remembered answer is given as it was.

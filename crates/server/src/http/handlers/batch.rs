@@ -1,12 +1,15 @@
 //! Many commands in one request.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use futures_util::future::join_all;
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use tally::core::command::{Call as Asked, Command, Cost, Decided, Once, Reply, Written};
 use tally::core::hash::fingerprint;
@@ -29,7 +32,37 @@ use crate::http::request::Caller;
 struct Sent<C> {
     #[serde(default = "yes")]
     atomic: bool,
+    #[serde(deserialize_with = "at_most", bound(deserialize = "C: Deserialize<'de>"))]
     commands: Vec<C>,
+}
+
+/// Commands that are read at all. A body may hold millions of things that are none, and each would take many times its
+/// own size before it is refused.
+const COMMANDS_READ_MAX: usize = 10_000;
+
+/// Reads commands up to one more than anybody may send, and passes over the rest: so many are refused by their number.
+fn at_most<'de, C: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<C>, D::Error> {
+    struct Commands<C>(PhantomData<C>);
+    impl<'de, C: Deserialize<'de>> Visitor<'de> for Commands<C> {
+        type Value = Vec<C>;
+
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("a list of commands")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<C>, A::Error> {
+            let mut commands = Vec::new();
+            while commands.len() <= COMMANDS_READ_MAX {
+                match items.next_element()? {
+                    Some(command) => commands.push(command),
+                    None => return Ok(commands),
+                }
+            }
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(commands)
+        }
+    }
+    from.deserialize_seq(Commands(PhantomData))
 }
 
 /// A batch with every command read or refused on its own.
@@ -41,6 +74,11 @@ fn read_batch(bytes: &[u8]) -> Result<Read, Problem> {
         return Ok(Sent { atomic, commands: commands.into_iter().map(Ok).collect() });
     }
     let Sent { atomic, commands }: Sent<&RawValue> = parse(bytes)?;
+    if commands.len() > COMMANDS_READ_MAX {
+        // Too many, whatever they are.
+        let nothing = |_| Err(Refusal::bad_request("too many commands to look at"));
+        return Ok(Sent { atomic, commands: commands.into_iter().map(nothing).collect() });
+    }
     let wrong = |error| Refusal::bad_request(format!("the command is wrong: {error}"));
     let commands = commands.into_iter().map(|raw| serde_json::from_str(raw.get()).map_err(wrong)).collect();
     Ok(Sent { atomic, commands })

@@ -41,6 +41,11 @@ impl Embedded {
         batch.clear();
         for (key, change) in &changes.rows {
             write_row(&mut batch, key, change)?;
+            // No need to gather the rest of what will be refused.
+            if batch.bytes() > self.store.batch_bytes_max() {
+                batch.shrink();
+                return Err(CommitError::Store(StoreError::too_large()));
+            }
         }
         let mut totals = Vec::new();
         for (key, by) in &changes.adds {

@@ -155,6 +155,12 @@ impl Store {
         Moment { position: writer.visible, taken_back: writer.discarded.len() }
     }
 
+    /// The largest batch that it takes.
+    #[must_use]
+    pub fn batch_bytes_max(&self) -> usize {
+        self.shared.options.batch_bytes_max.min(BATCH_BYTES_MAX)
+    }
+
     /// How often batches were taken back since it was opened.
     #[must_use]
     pub fn taken_back(&self) -> usize {

@@ -321,7 +321,8 @@ mod tests {
             create_zeroed(&earlier, 512).unwrap();
             log.add_closed(earlier, 0);
             log.retire(0).unwrap();
-            assert_eq!((log.kept().spares.len(), log.kept().closed.len()), (spares, 0));
+            let kept = log.kept();
+            assert_eq!((kept.spares.len(), kept.closed.len()), (spares, 0));
         }
     }
 }

@@ -34,7 +34,7 @@ impl Draft {
         let mut mark = None;
         loop {
             let start = view.savepoint();
-            match decide(&step.call, step.stamp, step.id, catalog, &mut view) {
+            match decide(&step.call, step.stamp, step.stamp, step.id, catalog, &mut view) {
                 Ok(_) if view.misses() => {
                     view.rollback(start);
                     let wants = view.take_missing();

@@ -11,8 +11,11 @@ use crate::view::{Stop, View};
 
 /// What comes with a command from outside: its time, a fresh id, what is declared, who asks.
 pub struct Context<'a> {
-    /// Unique, and later than that of every command before it.
+    /// Unique, and later than that of every command before it: what comes later stands later in lists.
     pub stamp: Stamp,
+    /// What time it is: mostly the stamp. Where rows were stamped by a clock that was wrong, stamps go on from those, and
+    /// the time does not: see [`Stamp::time_at`].
+    pub time: Stamp,
     /// A fresh random number, for rows that need a name.
     pub id: u64,
     /// What is declared.
@@ -22,16 +25,23 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The stamped time.
+    /// What time it is, to the millisecond.
     pub fn now(&self) -> Timestamp {
-        self.stamp.time()
+        self.time.time()
     }
 }
 
 /// Decides one call. Its outcome counts only if nothing was missed, see [`View::misses`]. A miss that stops it leaves the view as it was; so does a refusal, but for the
 /// remembered answer of a call that is to be answered once.
-pub fn decide(call: &Call, stamp: Stamp, id: u64, catalog: &Catalog, view: &mut View) -> Result<Decided, Stop> {
-    let context = Context { stamp, id, catalog, auth: &call.auth };
+pub fn decide(
+    call: &Call,
+    stamp: Stamp,
+    time: Stamp,
+    id: u64,
+    catalog: &Catalog,
+    view: &mut View,
+) -> Result<Decided, Stop> {
+    let context = Context { stamp, time, id, catalog, auth: &call.auth };
     let start = view.savepoint();
     let outcome = match &call.once {
         Some(once) => once::decide(once, &call.command, &context, view),

@@ -78,6 +78,9 @@ pub struct Stamp(pub u64);
 
 const MICROS: u64 = 1_000;
 
+/// So far at most the time is ahead of the clock, because rows are: a minute.
+pub const AHEAD_US_MAX: u64 = 60_000_000;
+
 impl Stamp {
     /// The first stamp of a millisecond.
     pub fn at(time: Timestamp) -> Self {
@@ -87,6 +90,14 @@ impl Stamp {
     /// The stamp right behind this one, never before `now`.
     pub fn next(self, now: Self) -> Self {
         Self(now.0.max(self.0 + 1))
+    }
+
+    /// What time it is for what is stamped so, by a clock that says `now`.
+    ///
+    /// Stamps go on from the newest that the store holds, so that order is strict. If a clock was a day ahead when that was
+    /// made, they stay a day ahead until the clock is there; the time that limits and expiry go by does not wait for it.
+    pub fn time_at(self, now: Self) -> Self {
+        Self(self.0.min(now.0.saturating_add(AHEAD_US_MAX)))
     }
 
     /// The millisecond.
@@ -108,6 +119,19 @@ mod tests {
         assert!(first < same && same < back);
         assert_eq!(back.time(), Timestamp(1_000));
         assert_eq!(back.next(at(1_001)).time(), Timestamp(1_001));
+    }
+
+    #[test]
+    fn stamps_from_the_future_hold_time_up_for_a_minute_at_most() {
+        let (now, day) = (Stamp::at(Timestamp(1_000_000)), 86_400_000_000);
+        assert_eq!(now.time_at(now), now);
+        assert_eq!(Stamp(now.0 + 5).time_at(now), Stamp(now.0 + 5));
+        assert_eq!(Stamp(now.0 + day).time_at(now), Stamp(now.0 + AHEAD_US_MAX));
+        assert_eq!(
+            Stamp(now.0 + day + 1).time_at(Stamp(now.0 + 1)),
+            Stamp(now.0 + 1 + AHEAD_US_MAX),
+            "and it moves on"
+        );
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(crate) struct Carrier<E> {
     pub(crate) engine: Arc<E>,
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) look_every: Option<Duration>,
     /// Whether it is.
     pub(crate) carries: Arc<AtomicBool>,
 }
@@ -75,7 +76,7 @@ impl<E: Engine> Carrier<E> {
         let done = jobs(&*self.engine, &self.runner).await;
         let more = clean::clean(&*self.engine, &self.runner, &*self.clock).await;
         done?;
-        Ok(if more? { Duration::ZERO } else { LOOK_EVERY })
+        Ok(if more? { Duration::ZERO } else { self.look_every.unwrap_or(LOOK_EVERY) })
     }
 
     /// A verification goes on beside the other jobs, which need not wait until everything is counted.

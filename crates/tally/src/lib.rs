@@ -161,7 +161,8 @@ impl<E: Engine> Tally<E> {
             };
             tasks.push(tokio::spawn(follower.run(stopped.clone())));
         }
-        let carrier = jobs::Carrier { engine, runner, clock, carries: tally.inner.carries_jobs.clone() };
+        let look_every = options.look_every;
+        let carrier = jobs::Carrier { engine, runner, clock, look_every, carries: tally.inner.carries_jobs.clone() };
         tasks.push(tokio::spawn(carrier.run(tally.inner.new_job.clone(), stopped)));
         drop(tasks);
         Ok(tally)
@@ -259,6 +260,14 @@ impl<E: Engine> Tally<E> {
     /// Whether this server carries the store's jobs; of several, one does.
     pub fn carries_jobs(&self) -> bool {
         self.inner.carries_jobs.load(Ordering::Relaxed)
+    }
+
+    /// Whether a part of this server has ended by a panic: then it does not do all that it should, and is to be restarted.
+    pub fn has_ended_partly(&self) -> bool {
+        let closing = *self.inner.stop.borrow();
+        let tasks = self.inner.tasks.try_lock();
+        let task_ended = tasks.is_ok_and(|tasks| tasks.iter().any(JoinHandle::is_finished));
+        !closing && (task_ended || self.runner().is_ok_and(|runner| runner.has_ended()))
     }
 
     /// Whether the store answers and takes writes.

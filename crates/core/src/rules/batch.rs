@@ -19,8 +19,8 @@ pub fn decide(atomic: bool, commands: &[Command], context: &Context<'_>, view: &
             return Err(Refusal::bad_request("a batch cannot hold a batch").into());
         }
         // Its own place in time, and its own fresh id: two of them may each begin a job.
-        let stamp = Stamp(context.stamp.0 + index as u64);
-        let within = Context { stamp, id: context.id.wrapping_add(index as u64), ..*context };
+        let (stamp, time) = (Stamp(context.stamp.0 + index as u64), Stamp(context.time.0 + index as u64));
+        let within = Context { stamp, time, id: context.id.wrapping_add(index as u64), ..*context };
         match attempt(command, &within, view) {
             Ok(Err(cause)) if atomic && !missed && !view.misses() => {
                 return Err(Refusal::BatchRefused { index, cause: Box::new(cause) }.into());

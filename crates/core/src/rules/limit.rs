@@ -9,7 +9,7 @@ use crate::decide::Context;
 use crate::error::{Exhausted, Refusal};
 use crate::id::{KeyId, Name, SubjectId};
 use crate::rows::{Key, LimitKey, Row, Used, UsedState};
-use crate::time::{Stamp, Timestamp};
+use crate::time::{AHEAD_US_MAX, Stamp, Timestamp};
 use crate::view::{Stop, View};
 
 /// Uses some of a limit.
@@ -70,7 +70,7 @@ fn spend(def: &LimitDef, key: &LimitKey, cost: u64, context: &Context<'_>, view:
         Some(Row::Limit(used)) => Some(used),
         _ => None,
     };
-    let now = context.stamp.0;
+    let now = context.time.0;
     let (state, room) = decide(def, used.as_ref().map(|used| &used.state), now, cost);
     let Some(state) = state else {
         return Err(Refusal::RateLimited(Box::new(exhausted(def, &room))).into());
@@ -116,7 +116,9 @@ fn decide(def: &LimitDef, state: Option<&UsedState>, now: u64, cost: u64) -> (Op
         }
         Algorithm::SlidingWindow => {
             let window = match state {
-                Some(UsedState::Window { start, current, previous }) => (*start, *current, *previous),
+                Some(UsedState::Window { start, current, previous }) if *start <= now + AHEAD_US_MAX => {
+                    (*start, *current, *previous)
+                }
                 _ => (now, 0, 0),
             };
             window_decide(def, window, now, cost)
@@ -129,6 +131,8 @@ fn decide(def: &LimitDef, state: Option<&UsedState>, now: u64, cost: u64) -> (Op
 }
 
 fn log_decide(def: &LimitDef, log: &[(u64, u64)], now: u64, cost: u64) -> (Option<UsedState>, Room) {
+    // What a clock that was far ahead wrote down is held against nobody.
+    let log: Vec<(u64, u64)> = log.iter().filter(|(at, _)| *at <= now + AHEAD_US_MAX).copied().collect();
     // Never before the last use, should the store's clock have been set back.
     let now = log.last().map_or(now, |(last, _)| now.max(*last));
     let mut log: Vec<(u64, u64)> = log.iter().filter(|(at, _)| at + def.window_us > now).copied().collect();

@@ -57,8 +57,15 @@ struct Draft {
 }
 
 impl<E: Engine, C: Clock> Decider<E, C> {
-    pub(super) fn new(engine: Arc<E>, catalog: Arc<Catalog>, clock: C, floor: Stamp, batch_max: usize) -> Self {
-        Self { engine, catalog, clock, stamp: floor, ids: Ids::new(), batch_max, batch_most: batch_max }
+    pub(super) fn new(
+        engine: Arc<E>,
+        catalog: Arc<Catalog>,
+        clock: C,
+        floor: Stamp,
+        batch_max: usize,
+        ids: Ids,
+    ) -> Self {
+        Self { engine, catalog, clock, stamp: floor, ids, batch_max, batch_most: batch_max }
     }
 
     /// How many commands to take for the next batch.
@@ -164,7 +171,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                 // A batch of several commands uses as many stamps.
                 let stamp = last.next(now);
                 last = Stamp(stamp.0 + ticket.weight as u64 - 1);
-                decided.extend(self.decide(&ticket.call, stamp, &mut view));
+                decided.extend(self.decide(&ticket.call, stamp, stamp.time_at(now), &mut view));
             }
             let wants = view.take_missing();
             let is_timed = store_time.is_some() || !self.engine.is_shared();
@@ -205,10 +212,10 @@ impl<E: Engine, C: Clock> Decider<E, C> {
     }
 
     /// One rule. A rule that panics harms only its own command.
-    fn decide(&mut self, call: &Call, stamp: Stamp, view: &mut View) -> Option<Decided> {
+    fn decide(&mut self, call: &Call, stamp: Stamp, time: Stamp, view: &mut View) -> Option<Decided> {
         let start = view.savepoint();
         let (id, calls) = (self.ids.next(), view.calls());
-        let decided = match catch_unwind(AssertUnwindSafe(|| decide(call, stamp, id, &self.catalog, view))) {
+        let decided = match catch_unwind(AssertUnwindSafe(|| decide(call, stamp, time, id, &self.catalog, view))) {
             Ok(Ok(decided)) => Some(decided),
             Ok(Err(Stop::Miss)) => None,
             Ok(Err(Stop::Refused(refusal))) => Some(refused(refusal)),
@@ -303,13 +310,13 @@ fn fail(tickets: impl IntoIterator<Item = Ticket>, failure: &Failure) {
 
 /// Fresh ids: a random start, then a full-period walk, so that two runners do not meet.
 #[derive(Clone)]
-struct Ids {
+pub(super) struct Ids {
     state: u64,
 }
 
 impl Ids {
-    fn new() -> Self {
-        Self { state: RandomState::new().hash_one("tally") }
+    pub(super) fn new(seed: Option<u64>) -> Self {
+        Self { state: seed.unwrap_or_else(|| RandomState::new().hash_one("tally")) }
     }
 
     /// The next number of SplitMix64.

@@ -5,16 +5,19 @@ mod batch;
 mod queue;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tally_core::command::{Call, Command, Decided, Reply};
 use tally_core::hash::fingerprint;
 use tally_core::rows::{Side, TotalKey};
+use tally_core::time::Stamp;
+use tally_core::view::Wants;
 use tally_core::{Catalog, ObjectId, Refusal, SubjectId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::{Clock, Engine, Lanes, Mark, StoreError};
-use batch::Decider;
+use batch::{Decider, Ids};
 use queue::{Gate, Ticket};
 
 /// Bounds of a runner.
@@ -26,11 +29,13 @@ pub struct RunnerOptions {
     pub batch_commands_max: usize,
     /// Batches that may be on their way to the disk at once.
     pub batches_in_flight_max: usize,
+    /// Where ids and waits begin, so that a run can be repeated; left out, at random.
+    pub seed: Option<u64>,
 }
 
 impl Default for RunnerOptions {
     fn default() -> Self {
-        Self { queue_commands_max: 65_536, batch_commands_max: 4_096, batches_in_flight_max: 64 }
+        Self { queue_commands_max: 65_536, batch_commands_max: 4_096, batches_in_flight_max: 64, seed: None }
     }
 }
 
@@ -77,11 +82,22 @@ pub struct Runner {
     tickets: Vec<mpsc::UnboundedSender<Ticket>>,
     lanes: Lanes,
     gate: Arc<Gate>,
+    ended: Arc<AtomicBool>,
 }
 
 impl Clone for Runner {
     fn clone(&self) -> Self {
-        Self { tickets: self.tickets.clone(), lanes: self.lanes, gate: self.gate.clone() }
+        let (tickets, lanes, gate) = (self.tickets.clone(), self.lanes, self.gate.clone());
+        Self { tickets, lanes, gate, ended: self.ended.clone() }
+    }
+}
+
+/// Says that a part of the runner is no more, however it ended.
+struct Ending(Arc<AtomicBool>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -102,19 +118,24 @@ impl Runner {
         observer: Observer,
     ) -> Result<(Self, JoinHandle<()>), StoreError> {
         let floor = engine.prepare().await?;
+        warn_of_the_future(&*engine, &clock, floor).await?;
         let (gate, clock) = (Arc::new(Gate::new(options.queue_commands_max)), Arc::new(clock));
-        let (mut tickets, mut tasks) = (Vec::new(), Vec::new());
+        let (mut tickets, mut tasks, ended) = (Vec::new(), Vec::new(), Arc::new(AtomicBool::new(false)));
         let lanes = Lanes { count: engine.lanes().count.max(1), ..engine.lanes() };
         let batch_max = options.batch_commands_max.min(engine.batch_commands_max());
-        for _ in 0..lanes.count {
+        for lane in 0..lanes.count {
+            let ids = Ids::new(options.seed.map(|seed| seed.wrapping_add(lane as u64)));
             // The queue is bounded by the gate, which counts commands; the channel counts calls.
             let (lane, waiting) = mpsc::unbounded_channel();
             tickets.push(lane);
             let (pending, settling) = mpsc::channel(options.batches_in_flight_max);
             let (catalog, clock) = (catalog.clone(), clock.clone());
-            let decider = Decider::new(engine.clone(), catalog, clock, floor, batch_max);
-            tasks.push(tokio::spawn(drain(waiting, decider, pending, gate.clone())));
-            tasks.push(tokio::spawn(answer(engine.clone(), settling, observer.clone())));
+            let decider = Decider::new(engine.clone(), catalog, clock, floor, batch_max, ids);
+            let (draining, answering) = (Ending(ended.clone()), Ending(ended.clone()));
+            let drain = drain(waiting, decider, pending, gate.clone());
+            let answer = answer(engine.clone(), settling, observer.clone());
+            tasks.push(tokio::spawn(async move { (draining, drain.await).1 }));
+            tasks.push(tokio::spawn(async move { (answering, answer.await).1 }));
         }
         let done = tokio::spawn(async move {
             for task in tasks {
@@ -123,7 +144,7 @@ impl Runner {
                 let _ = task.await;
             }
         });
-        Ok((Self { tickets, lanes, gate }, done))
+        Ok((Self { tickets, lanes, gate, ended }, done))
     }
 
     /// Queues a call and waits for its answer: decided, durable.
@@ -141,10 +162,29 @@ impl Runner {
         answer.await.unwrap_or_else(|_| Err(Failure::unanswered()))
     }
 
+    /// Whether a lane has ended while this handle is held: by a panic. Calls in that lane are not answered any more.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
     /// Commands that are waiting.
     pub fn waiting(&self) -> usize {
         self.gate.inside()
     }
+}
+
+/// A clock that was far ahead when the newest row was made is seen for as long as it was ahead: that is said.
+async fn warn_of_the_future<E: Engine>(engine: &E, clock: &impl Clock, newest: Stamp) -> Result<(), StoreError> {
+    let told = if engine.is_shared() { engine.load(&Wants::default()).await?.now } else { None };
+    let now = told.unwrap_or_else(|| Stamp::at(clock.now()));
+    if newest.time_at(now) < newest {
+        tracing::warn!(
+            newest = %newest.time(), now = %now.time(),
+            "the newest row is from the future: a clock was wrong then, or is now. New rows are stamped right behind it until \
+             the clock is there; limits and expiry go by the clock"
+        );
+    }
+    Ok(())
 }
 
 /// The commands of one subject, or about one object, share a lane.

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use tally_core::Command;
+use tally_core::command::Call;
 use tally_core::rows::{Key, Row};
 use tally_core::time::Timestamp;
+use tally_core::{Command, KeyId};
 use tally_engine::clock::ManualClock;
 use tally_engine::memory::Memory;
-use tally_engine::{Failure, Runner, RunnerOptions};
+use tally_engine::{Failure, Runner, RunnerOptions, Settled};
 
 use crate::gated::Gated;
-use crate::support::{Bench, catalog, count, edge, edge_key, has, like, relate, until};
+use crate::support::{Bench, catalog, count, edge, edge_key, has, like, name, relate, until};
 
 #[tokio::test]
 async fn a_caller_that_has_gone_is_skipped() {
@@ -150,4 +151,48 @@ async fn a_batch_is_told_before_it_is_answered() {
     let totals = bench.told().pop().unwrap().totals;
     assert!(totals.iter().any(|(_, value)| *value == 1) && totals.len() == 2, "{totals:?}");
     until(|| bench.runner.waiting() == 0).await;
+}
+
+/// A clock was a day ahead for a while. Order stays strict, and limits do not wait for the day.
+#[tokio::test]
+async fn a_stamp_from_the_future_freezes_no_limit() {
+    const DAY_MS: u64 = 86_400_000;
+    let (memory, clock) = (Arc::new(Memory::default()), ManualClock::at(1_000 + DAY_MS));
+    let mut declared = (*catalog()).clone();
+    let door = tally_core::catalog::LimitDef::parse("door", "1/s", None).unwrap();
+    declared.counting.declare_limit(name("door"), door);
+    let declared = Arc::new(declared);
+    let start = async || {
+        let (options, observer) = (RunnerOptions::default(), Arc::new(|_: &Settled| {}));
+        Runner::start(memory.clone(), declared.clone(), clock.clone(), options, observer).await.unwrap().0
+    };
+    let take = || Call::system(Command::Take { limit: name("door"), key: KeyId::new("alice").unwrap(), cost: 1 });
+    let ahead = start().await;
+    ahead.apply(take()).await.unwrap().reply.unwrap();
+    ahead.apply(Call::system(like("early"))).await.unwrap().reply.unwrap();
+    drop(ahead);
+
+    clock.set(1_000);
+    let runner = start().await;
+    runner.apply(Call::system(like("late"))).await.unwrap().reply.unwrap();
+    let created = |who| match memory.dump().0.get(&Key::Edge(edge_key("like", "post:1", who))) {
+        Some(Row::Edge(edge)) => edge.created,
+        other => panic!("{other:?}"),
+    };
+    assert!(created("early") < created("late"), "what comes later stands later");
+    runner.apply(take()).await.unwrap().reply.expect("what was used in the future is held against nobody");
+    assert!(runner.apply(take()).await.unwrap().reply.is_err(), "it is used up");
+    clock.set(3_000);
+    runner.apply(take()).await.unwrap().reply.expect("time goes on");
+}
+
+#[tokio::test]
+async fn a_lane_that_panicked_is_noticed() {
+    let (memory, options) = (Arc::new(Memory::default()), RunnerOptions::default());
+    let observer: tally_engine::runner::Observer = Arc::new(|_| panic!("as the test says"));
+    let started = Runner::start(memory, catalog(), ManualClock::at(1), options, observer).await;
+    let (runner, _done) = started.unwrap();
+    assert!(!runner.has_ended());
+    assert!(runner.apply(Call::system(like("alice"))).await.is_err(), "nobody is left to answer");
+    until(|| runner.has_ended()).await;
 }

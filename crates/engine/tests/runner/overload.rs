@@ -73,7 +73,12 @@ async fn one_call_always_fits_an_empty_queue() {
 #[tokio::test]
 async fn a_disk_that_does_not_keep_up_fills_the_queue() {
     let engine = Arc::new(Gated::default());
-    let options = RunnerOptions { queue_commands_max: 5, batch_commands_max: 1, batches_in_flight_max: 2 };
+    let options = RunnerOptions {
+        queue_commands_max: 5,
+        batch_commands_max: 1,
+        batches_in_flight_max: 2,
+        ..RunnerOptions::default()
+    };
     let bench = Bench::with(&engine, ManualClock::at(1_000), options).await;
     engine.settles.close();
     let mut accepted = Vec::new();

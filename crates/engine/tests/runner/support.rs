@@ -166,7 +166,7 @@ pub(crate) fn elsewhere(memory: &Memory, command: Command) {
     let mut view = View::default();
     let committed = async {
         loop {
-            if decide(&call, Stamp(7), 7, &catalog, &mut view).is_ok() {
+            if decide(&call, Stamp(7), Stamp(7), 7, &catalog, &mut view).is_ok() {
                 break;
             }
             let Wants { rows, totals, ranks } = view.take_missing();

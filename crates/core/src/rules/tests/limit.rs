@@ -80,7 +80,7 @@ fn only_a_limited_relation_stands_on_its_total() {
         let command = Command::Relate { relation: name, object, subject, kind: None, meta: None };
         let call = crate::command::Call::system(command);
         let mut view = View::default();
-        while decide(&call, Stamp(1), 1, &world.catalog, &mut view) == Err(Stop::Miss) {
+        while decide(&call, Stamp(1), Stamp(1), 1, &world.catalog, &mut view) == Err(Stop::Miss) {
             let wants = view.take_missing();
             wants.rows.into_iter().for_each(|key| view.fill_row(key, None));
             wants.totals.into_iter().for_each(|key| view.fill_total(key, 0));

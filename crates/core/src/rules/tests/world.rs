@@ -70,7 +70,7 @@ impl World {
         self.loads = 0;
         loop {
             let start = view.savepoint();
-            match decide(call, stamp, self.id, &self.catalog, &mut view) {
+            match decide(call, stamp, stamp, self.id, &self.catalog, &mut view) {
                 Ok(_) if view.misses() => {
                     view.rollback(start);
                     self.fill(&mut view);

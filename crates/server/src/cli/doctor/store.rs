@@ -193,7 +193,7 @@ async fn clock(tally: &Tally, report: &mut Report) {
     if now.0 < CLOCK_EARLIEST_MS {
         report.fail("clock", format!("this machine says it is {now}"), "set the clock, for instance with NTP");
     } else if ahead > CLOCK_BEHIND_MS_MAX {
-        let advice = "set the clock; until it catches up, new edges get the time of the newest";
+        let advice = "set the clock; until it catches up, new edges get the time of the newest; limits and expiry go by the clock";
         report.warn("clock", format!("{now}, but the newest row is from {newest}"), advice);
     } else {
         report.ok("clock", now.to_string());

@@ -26,6 +26,10 @@ pub async fn readyz(State(app): State<App>) -> Outcome {
     if *app.stopping.borrow() {
         return Err(Problem::new("overloaded", "the server is stopping"));
     }
+    if app.tally.has_ended_partly() {
+        let text = "a part of the server has ended by a panic, and some requests are not answered; restart it";
+        return Err(Problem::new("store_unavailable", text));
+    }
     match app.tally.ping().await {
         Ok(()) => Ok(reply::json(StatusCode::OK, &json!({"status": "ready"}))),
         Err(error) => {

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `tidy`, `bench`, `codegen`, `fuzz`, `deny`.
+//! The project's own commands: `cargo xtask test`, `tidy`, `bench`, `simulate`, `codegen`, `fuzz`, `deny`.
 //!
 //! Kept to `anyhow`, `clap` and std, so that it builds in seconds on a fresh clone: everything
 //! heavy is another program that it starts.
@@ -36,6 +36,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Several servers on a store that is made up, from seeds; with `--seed N` one of them again..
+    Simulate {
+        /// As `simulate` takes them: `--seeds`, `--from`, `--seed`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Rewrite the files that are generated from the code.
     Codegen,
     /// Fuzz every target for a while, on the kept corpus.
@@ -68,6 +74,10 @@ fn run(args: Args) -> Result<()> {
         Task::Tidy => tidy::run(),
         Task::Bench { args } => {
             shell::run(shell::cargo().args(["run", "--release", "-p", "tally-bench", "--"]).args(args))
+        }
+        Task::Simulate { args } => {
+            let simulate = ["run", "--release", "-p", "tally-simulator", "--bin", "simulate", "--"];
+            shell::run(shell::cargo().args(simulate).args(args))
         }
         Task::Codegen => codegen::write_all(),
         Task::Fuzz { seconds } => fuzz::run(seconds),

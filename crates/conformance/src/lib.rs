@@ -35,6 +35,7 @@ use libtest_mimic::Arguments;
 pub use libtest_mimic::Trial;
 use tally_engine::Engine;
 
+pub use shared::linear;
 use stand::Stand;
 
 /// How to open the engine under test.

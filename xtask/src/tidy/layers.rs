@@ -46,6 +46,8 @@ const LAYERS: &[Layer] = &[
     Layer { name: "tally", may_use: EVERY_ENGINE, may_test_with: SUITE },
     Layer { name: "tally-server", may_use: &["tally"], may_test_with: SUITE },
     Layer { name: "tally-bench", may_use: &["tally", "tally-testing"], may_test_with: &[] },
+    // Whole servers on a store that is made up.
+    Layer { name: "tally-simulator", may_use: &["tally", "tally-conformance"], may_test_with: &[] },
     // Servers and networks for tests and benchmarks; knows nothing of ours.
     Layer { name: "tally-testing", may_use: &[], may_test_with: &[] },
     // Starts everything, knows nothing.

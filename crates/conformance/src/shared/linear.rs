@@ -10,35 +10,44 @@ use tally_core::Name;
 
 /// An edge as it is at one moment.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum State {
+pub enum State {
+    /// It is not there.
     Absent,
+    /// It is there, perhaps of a kind.
     Present(Option<Name>),
 }
 
 /// What is done to an edge.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Action {
+pub enum Action {
+    /// It is made, perhaps of a kind.
     Relate(Option<Name>),
+    /// It is taken away.
     Unrelate,
+    /// It is turned into the opposite of what it is.
     Toggle(Option<Name>),
+    /// It is looked at.
     Read,
 }
 
 /// What was answered: how the edge is afterwards, and whether that is news.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Answer {
-    pub(crate) state: State,
-    pub(crate) changed: bool,
+pub struct Answer {
+    /// How it is.
+    pub state: State,
+    /// Whether that is news.
+    pub changed: bool,
 }
 
 /// An operation on one edge. Moments are numbers that only grow.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Op {
+pub struct Op {
     /// When it was asked.
-    pub(crate) asked: u64,
+    pub asked: u64,
     /// When it was answered, and what. Without an answer it has happened at any time, or never.
-    pub(crate) answered: Option<(u64, Answer)>,
-    pub(crate) action: Action,
+    pub answered: Option<(u64, Answer)>,
+    /// What was asked.
+    pub action: Action,
 }
 
 /// What the rules answer in this state.
@@ -52,7 +61,7 @@ fn act(action: &Action, state: &State) -> Answer {
 }
 
 /// Whether there is an order in which every answer is right, for an edge that was absent at first.
-pub(crate) fn is_linearizable(ops: &[Op]) -> bool {
+pub fn is_linearizable(ops: &[Op]) -> bool {
     assert!(ops.len() <= 128, "{} operations on one edge are more than fit in a set of bits", ops.len());
     let mut tried = HashSet::new();
     let mut next = vec![(0_u128, State::Absent)];

@@ -8,7 +8,7 @@ mod counting;
 mod ended;
 mod history;
 mod line;
-mod linear;
+pub mod linear;
 mod once;
 mod order;
 mod recorder;

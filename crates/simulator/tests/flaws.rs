@@ -1,0 +1,34 @@
+//! What is wrong on purpose is found, each in a few seeds.
+
+use tally_simulator::{Flaw, run};
+
+fn is_found(flaw: Flaw, as_what: &str) {
+    let found = (0..60).any(|seed| run(seed, flaw).problems.iter().any(|problem| problem.contains(as_what)));
+    assert!(found, "{flaw:?} is not found");
+}
+
+#[test]
+fn a_servers_own_time_in_the_store_is_found() {
+    is_found(Flaw::OwnTime, "ahead of the store");
+}
+
+#[test]
+fn parts_of_a_store_with_clocks_of_their_own_are_found() {
+    is_found(Flaw::TimesOfParts, "was forgotten");
+}
+
+#[test]
+fn a_server_that_never_looks_again_is_found() {
+    is_found(Flaw::NeverLooksAgain, "after it was revoked");
+    is_found(Flaw::NeverLooksAgain, "old");
+}
+
+#[test]
+fn a_store_that_checks_nothing_is_found() {
+    is_found(Flaw::ChecksNothing, "");
+}
+
+#[test]
+fn a_store_that_loses_commits_is_found() {
+    is_found(Flaw::LosesCommits, "");
+}

@@ -35,6 +35,21 @@ impl Events {
         }
     }
 
+    /// Reads on to the end that the server makes: not a lost connection, nor a client's patience. Gives what came before.
+    pub async fn ended(&mut self) -> Vec<Value> {
+        let mut before = Vec::new();
+        loop {
+            let mut events = self.text.split("\n\n").map(str::to_owned).collect::<Vec<_>>();
+            self.text = events.pop().unwrap_or_default();
+            let counts = events.iter().filter_map(|event| event.strip_prefix("event: count\ndata: "));
+            before.extend(counts.map(|data| serde_json::from_str::<Value>(data).unwrap()));
+            match self.response.chunk().await.expect("the server ends the stream in order") {
+                Some(chunk) => self.text.push_str(std::str::from_utf8(&chunk).unwrap()),
+                None => return before,
+            }
+        }
+    }
+
     /// Reads on until a count is this; each one on the way is checked.
     pub async fn until(&mut self, object: &str, count: i64, mut check: impl FnMut(&Value)) {
         loop {

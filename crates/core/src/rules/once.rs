@@ -52,7 +52,7 @@ fn kept(reply: &Result<Reply, Refusal>, command: &Command) -> Result<String, Ref
     let bytes = answer.len();
     let commands = if let Command::Batch { commands, .. } = command { commands.len() } else { 1 };
     let bytes_max = REMEMBERED_BYTES_MAX + commands * REMEMBERED_COMMAND_BYTES_MAX;
-    if bytes <= bytes_max || bytes <= bytes_max + 2 * meta_bytes(command) {
+    if bytes <= bytes_max || bytes <= bytes_max + 2 * brought_bytes(command) {
         return Ok(answer);
     }
     write(&Err(Refusal::Conflict(format!(
@@ -61,15 +61,23 @@ fn kept(reply: &Result<Reply, Refusal>, command: &Command) -> Result<String, Ref
     ))))
 }
 
-/// What a command brings along to be given back.
-fn meta_bytes(command: &Command) -> usize {
+/// What a command brings along to be given back: names and meta.
+fn brought_bytes(command: &Command) -> usize {
     if let Command::Batch { commands, .. } = command {
-        return commands.iter().map(meta_bytes).sum();
+        return commands.iter().map(brought_bytes).sum();
     }
+    let names = command.subject().map_or(0, |subject| subject.as_str().len())
+        + command.object().map_or(0, |object| object.as_str().len())
+        + command.counted().map_or(0, |[name, key]| name.len() + key.len())
+        + match command {
+            Command::Attend { subject, .. } => subject.as_str().len(),
+            Command::Score { member, .. } => member.as_str().len(),
+            _ => 0,
+        };
     let (Command::Relate { meta: Some(meta), .. } | Command::Toggle { meta: Some(meta), .. }) = command else {
-        return 0;
+        return names;
     };
-    serde_json::to_string(meta).map_or(0, |text| text.len())
+    names + serde_json::to_string(meta).map_or(0, |text| text.len())
 }
 
 /// A refusal that wrote nothing and is worth another try, so it is not remembered: a defect. A batch in which each

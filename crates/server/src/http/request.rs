@@ -140,7 +140,7 @@ impl Caller {
             return Err(Problem::bad_request(text));
         };
         let commands = body.get("commands").and_then(|commands| commands.as_array()).map_or(1, Vec::len);
-        app.allowance.take(&self.name(), commands, self.remembered_bytes_max(app))?;
+        app.allowance.take(&self.name(), key, commands, self.remembered_bytes_max(app))?;
         let mut fields = vec![("the call".to_owned(), fingerprint(&[call.as_bytes()]))];
         fingerprints("body", body, 2, &mut fields);
         Ok(Some(Once { key: ReplayKey { caller: self.name(), key: key.to_owned() }, fields: Arc::new(fields) }))

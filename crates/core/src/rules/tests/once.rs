@@ -148,3 +148,23 @@ fn a_replay_is_the_very_same_answer() {
         assert_eq!(json(&again.reply), json(&first.reply), "{line}");
     }
 }
+
+/// An answer is kept if it is about as large as what was sent: long names come back in it.
+#[test]
+fn the_answer_to_a_batch_with_long_names_is_kept_whole() {
+    let mut world = World::new();
+    let name = |prefix: &str, n: usize| format!("{prefix}{n:0>width$}", width = 256 - prefix.len());
+    let commands = (0..500).map(|n| Command::Relate {
+        relation: crate::Name::new("like").unwrap(),
+        object: crate::ObjectId::new(&format!("post:{}", name("p", n))).unwrap(),
+        subject: crate::SubjectId::new(&name("s", n)).unwrap(),
+        kind: None,
+        meta: None,
+    });
+    let command = Command::Batch { atomic: true, commands: commands.collect() };
+    let once = || Some(Once { key: ReplayKey { caller: "app".into(), key: "k".into() }, fields: Arc::default() });
+    let first = world.apply(command.clone(), once());
+    let again = world.apply(command, once());
+    assert!(again.replayed && first.reply.is_ok());
+    assert_eq!(again.reply, first.reply);
+}

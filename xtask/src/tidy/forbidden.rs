@@ -9,6 +9,7 @@ const UNSAFE: &[(&str, &str)] = &[];
 
 /// Files of tests that may sleep, and why.
 const SLEEPS: &[(&str, &str)] = &[
+    ("crates/simulator/tests/follow.rs", "virtual time: nothing waits for a clock"),
     ("crates/server/tests/cli/world.rs", "`until` polls another process for a condition, with a bound"),
     ("crates/server/tests/support/wait.rs", "`until` polls another process for a condition, with a bound"),
 ];

@@ -280,6 +280,28 @@ fn killed_and_again(small: usize, large: usize, when: &str) {
 }
 
 #[test]
+fn an_import_that_goes_on_into_a_store_that_was_emptied_begins_anew() {
+    let old = Old::new();
+    fill(&old, 4_000, 2_500);
+    let mut child = old.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("it is under way", || {
+        let text = old.states().first().map(|path| std::fs::read_to_string(path).unwrap()).unwrap_or_default();
+        (text.contains("\"newest\":[[") || child.try_wait().unwrap().is_some()).then_some(())
+    });
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success(), "it ended before it could be killed");
+    std::fs::remove_dir_all(old.world.path("data")).unwrap();
+    old.world.seed("data", &[]);
+    let ran = old.import(&["--json"]);
+    let report = ran.any_json();
+    assert_eq!((&report["resumed"], &report["added"]), (&json!(false), &json!(13_000)), "{ran}");
+    assert!(ran.err.contains("is no longer there, so all of it is read again"), "{ran}");
+    assert_eq!((old.count("comment:hot"), old.count("comment:sorted"), old.count("comment:7")), (2_500, 2_500, 2));
+    assert!(old.states().is_empty());
+    old.is_sound();
+}
+
+#[test]
 fn a_state_is_good_for_one_import_of_one_run_of_redis() {
     let mut old = Old::new();
     fill(&old, 2_000, 3_000);

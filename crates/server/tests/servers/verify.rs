@@ -32,7 +32,7 @@ async fn put_wrong(url: &str, by: i64) {
     engine.close().await;
 }
 
-on!(what_is_mended_under_load_is_mended_for_good: postgres);
+on!(what_is_mended_under_load_is_mended_for_good: postgres redis cluster);
 async fn what_is_mended_under_load_is_mended_for_good(on: On) {
     let url = on.new_store();
     let servers: [Server; 2] = servers(&url, CONFIG).await;

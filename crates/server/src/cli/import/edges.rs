@@ -93,6 +93,19 @@ impl<'a> Edges<'a> {
         self.send(&edges.iter().map(command).collect::<Vec<_>>()).await
     }
 
+    /// Whether an edge is there; one that may not be looked at counts as one that is not.
+    pub(super) async fn has(&self, object: &ObjectId, subject: &SubjectId) -> Result<bool, Failure> {
+        let ask = Ask::Feed {
+            viewer: Some(subject.clone()),
+            objects: vec![object.clone()],
+            relations: vec![self.relation.clone()],
+            counters: Vec::new(),
+        };
+        let feed: FeedAnswer = self.target.ask(&ask).await?.read()?;
+        let seen = feed.items.first().and_then(|item| item.relations.get(&self.relation)?.active);
+        Ok(seen.unwrap_or_default())
+    }
+
     /// How many edges each object has now, where that may be known.
     pub(super) async fn counts(&self, objects: &[ObjectId]) -> Result<Vec<Option<i64>>, Failure> {
         let mut counts = Vec::with_capacity(objects.len());

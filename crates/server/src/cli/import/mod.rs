@@ -9,6 +9,7 @@ mod plan;
 mod report;
 mod source;
 mod state;
+mod witness;
 mod work;
 
 use std::path::PathBuf;
@@ -156,7 +157,16 @@ async fn redis(args: RedisArgs, target: &Target) -> Result<(), Failure> {
         dry_run: plan.dry_run,
     };
     let path = args.state.unwrap_or_else(|| header.file_name());
-    let (mut state, at) = State::open(path, &header, source.runs(), args.restart)?;
+    let (mut state, mut at) = State::open(path, &header, source.runs(), args.restart)?;
+    if let Some(reached) = &at
+        && !plan.dry_run
+        && reached.totals.added + reached.totals.present > 0
+        && reached.witnesses.are_gone(&edges).await?
+    {
+        eprintln!("tally: what was imported before is no longer there, so all of it is read again");
+        state.begin_anew(&header, source.runs())?;
+        at = None;
+    }
     let (resumed, at) = (at.is_some(), at.unwrap_or_default());
     let bar = progress::rows(if plan.dry_run { "reading" } else { "importing" });
     // What was read before says nothing about how fast it goes now.

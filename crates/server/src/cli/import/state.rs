@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::finding::{Finding, Subtotal, Totals};
 use super::source::{Kind, Place};
+use super::witness::Witnesses;
 use crate::cli::failure::Failure;
 
 /// What is imported, from where and to where. A state is good for exactly this.
@@ -59,6 +60,9 @@ pub(super) struct Checkpoint {
     /// Sets that were too large to be read at once.
     pub(super) large: Vec<Large>,
     pub(super) totals: Totals,
+    /// Some of the edges that were made, to see whether the target still is what it was.
+    #[serde(default)]
+    pub(super) witnesses: Witnesses,
 }
 
 /// A set that is read in parts.
@@ -123,6 +127,15 @@ impl State {
             state.file.flush()?;
         }
         Ok((state, at.map(|(at, _)| at)))
+    }
+
+    /// Begins anew: what was done before counts for nothing.
+    pub(super) fn begin_anew(&mut self, header: &Header, runs: Option<Vec<String>>) -> Result<(), Failure> {
+        self.file.flush()?;
+        self.file.get_mut().set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.write(&Line::Import { header: header.clone(), runs })?;
+        Ok(self.file.flush()?)
     }
 
     /// Keeps a finding. It counts from the next checkpoint on.

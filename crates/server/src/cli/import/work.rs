@@ -192,6 +192,9 @@ impl Work<'_> {
     async fn flush(&mut self, sums: &mut [Subtotal], waiting: &mut Waiting) -> Result<(), Failure> {
         let Waiting { edges, sums: places } = std::mem::take(waiting);
         let outcomes = self.edges.relate(&edges).await?;
+        if let Some((_, edge)) = outcomes.iter().zip(&edges).rfind(|(outcome, _)| outcome.is_ok()) {
+            self.at.witnesses.note(edge);
+        }
         for ((outcome, place), (_, subject)) in outcomes.into_iter().zip(places).zip(&edges) {
             let sum = &mut sums[place];
             match outcome {

@@ -100,6 +100,7 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
         Command::Score { board, member, change } => board::score(board, member, *change, context, view),
         Command::Take { limit, key, cost } => limit::take(limit, key, *cost, context, view),
         Command::Batch { atomic, commands } => batch::decide(*atomic, commands, context, view),
+        Command::Rehearse { commands } => batch::rehearse(commands, context, view),
         Command::PutObject { object, status, attributes } => {
             object::put(object, status.as_deref(), attributes, context, view)
         }

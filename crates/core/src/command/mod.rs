@@ -110,6 +110,11 @@ pub enum Command {
         /// The commands, in order.
         commands: Vec<Command>,
     },
+    /// Says what would become of some commands, each on its own, and does nothing.
+    Rehearse {
+        /// The commands, in order.
+        commands: Vec<Command>,
+    },
     /// Registers an object, or changes what it was registered with.
     PutObject {
         /// The object.
@@ -206,7 +211,7 @@ impl Command {
     /// How many commands this counts as in a batch.
     pub fn weight(&self) -> usize {
         match self {
-            Self::Batch { commands, .. } => commands.len().max(1),
+            Self::Batch { commands, .. } | Self::Rehearse { commands } => commands.len().max(1),
             Self::Sweep { edges, .. } => edges.len().max(1),
             Self::Expire { replays } => replays.len().max(1),
             Self::ExpireLimits { limits } => limits.len().max(1),

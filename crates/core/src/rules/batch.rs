@@ -15,7 +15,7 @@ pub fn decide(atomic: bool, commands: &[Command], context: &Context<'_>, view: &
     let mut replies = Vec::with_capacity(commands.len());
     let mut missed = false;
     for (index, command) in commands.iter().enumerate() {
-        if matches!(command, Command::Batch { .. }) {
+        if matches!(command, Command::Batch { .. } | Command::Rehearse { .. }) {
             return Err(Refusal::bad_request("a batch cannot hold a batch").into());
         }
         // Its own place in time, and its own fresh id: two of them may each begin a job.
@@ -31,4 +31,12 @@ pub fn decide(atomic: bool, commands: &[Command], context: &Context<'_>, view: &
         }
     }
     if missed { Err(Stop::Miss) } else { Ok(Reply::Batch(replies)) }
+}
+
+/// What would become of the commands, each on its own, if they were sent now. Nothing of it stays.
+pub fn rehearse(commands: &[Command], context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    let start = view.savepoint();
+    let replies = decide(false, commands, context, view);
+    view.rollback(start);
+    replies
 }

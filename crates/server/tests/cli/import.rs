@@ -213,6 +213,44 @@ fn edges_that_the_rules_refuse_are_reported() {
 }
 
 #[test]
+fn a_dry_run_refuses_what_the_import_would() {
+    let settings = "[relations.favorite]\nlimit_per_subject = 1\n[relations.reaction]\none_of = [\"wow\"]\n\
+                    [relations.known]\nrequires_object = true\n";
+    let old = Old::new();
+    old.world.write("tally.toml", settings);
+    // One subject in many sets, more than one part of a dry run.
+    let script = "for n = 1, 1200 do redis.call('SADD', 'comment:' .. n .. ':liked_by', 'a', 'b' .. n) end";
+    old.redis.ask(&["EVAL", script, "0"]).unwrap();
+    let server = old.world.serve();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let suspended = reqwest::Client::new().post(format!("{}/v1/subjects/b7/suspend", server.base)).bearer_auth(KEY);
+    assert_eq!(runtime.block_on(suspended.send()).unwrap().status().as_u16(), 202);
+    let url = old.redis.url();
+    let codes = |report: &Value| {
+        let refusals = report["refusals"].as_array().unwrap().iter();
+        let mut codes: Vec<String> = refusals.map(|refused| refused["code"].to_string()).collect();
+        codes.sort();
+        codes
+    };
+    for (relation, kind, refused) in [
+        ("like", &[][..], 1),
+        ("favorite", &[], 1_200),
+        ("reaction", &[], 2_400),
+        ("reaction", &["--kind", "no"], 2_400),
+        ("reaction", &["--kind", "wow"], 1),
+        ("known", &[], 2_400),
+    ] {
+        let import = ["import", "redis", "--url", &url, "--sets", SETS, "--json", "--relation", relation];
+        let import = |more: &[&str]| server.run(&old.world, &[&import[..], kind, more].concat());
+        let (dry, done) = (import(&["--dry-run"]), import(&[]));
+        let (said, came) = (dry.any_json(), done.any_json());
+        assert_eq!(came["refused"], refused, "{relation} {kind:?}");
+        assert_eq!((&said["refused"], dry.code), (&came["refused"], done.code), "{relation} {kind:?}");
+        assert_eq!(codes(&said), codes(&came), "{relation} {kind:?}");
+    }
+}
+
+#[test]
 fn keys_that_are_no_sets_are_skipped_and_sorted_sets_keep_their_order() {
     let old = Old::new();
     old.ask(&[

@@ -21,13 +21,17 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const TRIES: u32 = 8;
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 /// Answers that say "not now" rather than "no".
-const NOT_NOW: [&str; 3] = ["overloaded", "store_unavailable", "rate_limited"];
+const NOT_NOW: [&str; 3] = ["overloaded", "store_unavailable", RATE_LIMITED];
+/// An import waits for that one; a dry run need not.
+pub(super) const RATE_LIMITED: &str = "rate_limited";
 
 /// One relation of the target.
 pub(super) struct Edges<'a> {
     target: &'a Target,
     relation: Name,
     kind: Option<Name>,
+    /// Nothing is written; what would be is asked for.
+    dry_run: bool,
 }
 
 /// What became of a command.
@@ -61,8 +65,8 @@ enum Item {
 }
 
 impl<'a> Edges<'a> {
-    pub(super) fn new(target: &'a Target, relation: Name, kind: Option<Name>) -> Self {
-        Self { target, relation, kind }
+    pub(super) fn new(target: &'a Target, relation: Name, kind: Option<Name>, dry_run: bool) -> Self {
+        Self { target, relation, kind, dry_run }
     }
 
     /// Refuses a relation that does not exist, before anything is read.
@@ -148,23 +152,28 @@ impl<'a> Edges<'a> {
 
     async fn send_once(&self, commands: &[Command]) -> Result<Vec<Outcome>, Trouble> {
         let outcomes = match self.target {
-            Target::Local(local) => applied(local, commands).await,
-            Target::Remote(remote) => posted(remote, commands).await,
+            Target::Local(local) => applied(local, commands, self.dry_run).await,
+            Target::Remote(remote) => posted(remote, commands, self.dry_run).await,
         }?;
         if outcomes.len() != commands.len() {
             let text = "the batch was answered with another number of results: are both of one version?";
             return Err(Trouble::Failed(Failure::new(text)));
         }
         // Done again as a whole: what took effect already changes nothing the second time.
-        match outcomes.iter().find_map(|outcome| outcome.as_ref().err().filter(|no| is_not_now(&no.code))) {
+        let not_now = |no: &&No| is_not_now(&no.code) && !(self.dry_run && no.code == RATE_LIMITED);
+        match outcomes.iter().find_map(|outcome| outcome.as_ref().err().filter(not_now)) {
             Some(no) => Err(Trouble::NotNow(Failure::problem(&no.code, &no.reason))),
             None => Ok(outcomes),
         }
     }
 }
 
-async fn applied(local: &Local, commands: &[Command]) -> Result<Vec<Outcome>, Trouble> {
-    let call = Call::system(Command::Batch { atomic: false, commands: commands.to_vec() });
+async fn applied(local: &Local, commands: &[Command], dry_run: bool) -> Result<Vec<Outcome>, Trouble> {
+    let commands = commands.to_vec();
+    let call = Call::system(match dry_run {
+        true => Command::Rehearse { commands },
+        false => Command::Batch { atomic: false, commands },
+    });
     let decided = match local.tally().apply(call).await {
         Ok(decided) => decided,
         Err(error @ Error::Overloaded) => return Err(Trouble::NotNow(error.into())),
@@ -184,8 +193,8 @@ async fn applied(local: &Local, commands: &[Command]) -> Result<Vec<Outcome>, Tr
     Ok(replies.into_iter().map(outcome).collect())
 }
 
-async fn posted(remote: &Remote, commands: &[Command]) -> Result<Vec<Outcome>, Trouble> {
-    let body = json!({"atomic": false, "commands": commands.iter().filter_map(written).collect::<Vec<_>>()});
+async fn posted(remote: &Remote, commands: &[Command], dry_run: bool) -> Result<Vec<Outcome>, Trouble> {
+    let body = json!({"atomic": false, "dry_run": dry_run, "commands": commands.iter().filter_map(written).collect::<Vec<_>>()});
     let request = remote.request(Method::POST, &["v1", "batch"]).map_err(Trouble::Failed)?;
     let response = remote.answered(request.timeout(ANSWER_TIMEOUT).json(&body)).await.map_err(sorted)?;
     let answer = response.json::<Answer>().await;

@@ -6,6 +6,7 @@ mod edges;
 mod finding;
 mod pattern;
 mod plan;
+mod rehearse;
 mod report;
 mod source;
 mod state;
@@ -24,6 +25,7 @@ use super::target::{self, Target, TargetArgs};
 use edges::Edges;
 use pattern::Pattern;
 use plan::Plan;
+use rehearse::Rehearsed;
 use report::Report;
 use source::Source;
 use state::{Header, State};
@@ -137,11 +139,9 @@ async fn redis(args: RedisArgs, target: &Target) -> Result<(), Failure> {
     let counts = args.counts.or_else(|| args.sets.counts());
     let plan = Plan { sets: args.sets, object, subject: args.subject, counts, dry_run: args.dry_run };
     let source = Source::open(&args.url).await?;
-    let edges = Edges::new(target, args.relation.clone(), args.kind.clone());
+    let edges = Edges::new(target, args.relation.clone(), args.kind.clone(), plan.dry_run);
     edges.check_relation().await?;
-    if !plan.dry_run {
-        edges.check_key().await?;
-    }
+    edges.check_key().await?;
     let header = Header {
         source: source.shown().to_owned(),
         target: match target {
@@ -173,7 +173,8 @@ async fn redis(args: RedisArgs, target: &Target) -> Result<(), Failure> {
     bar.set_position(at.totals.members);
     bar.reset_eta();
     let told = |members| bar.set_position(members);
-    let work = Work { plan: &plan, source: &source, edges: &edges, state: &mut state, at, told: &told };
+    let rehearsed = Rehearsed::default();
+    let work = Work { plan: &plan, source: &source, edges: &edges, state: &mut state, at, told: &told, rehearsed };
     let done = work.run().await;
     bar.finish_and_clear();
     let done = done.map_err(|failure| {

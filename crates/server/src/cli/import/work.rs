@@ -4,9 +4,10 @@
 
 use tally::core::{ObjectId, SubjectId};
 
-use super::edges::{BATCH_EDGES, Edges};
+use super::edges::{BATCH_EDGES, Edges, RATE_LIMITED};
 use super::finding::{Disagreement, Finding, Refused, Skipped, Subtotal};
 use super::plan::{Plan, shown};
+use super::rehearse::Rehearsed;
 use super::source::{Counter, Counts, Kind, Look, Page, Source};
 use super::state::{Checkpoint, Large, Pass, State};
 use crate::cli::failure::Failure;
@@ -27,6 +28,8 @@ pub(super) struct Work<'a> {
     pub(super) at: Checkpoint,
     /// Gets the members read so far.
     pub(super) told: &'a dyn Fn(u64),
+    /// What a dry run would have made.
+    pub(super) rehearsed: Rehearsed,
 }
 
 /// A key that fits the pattern.
@@ -173,7 +176,6 @@ impl Work<'_> {
             self.at.totals.members += 1;
             sums[last].read += 1;
             match self.plan.subject_of(&member) {
-                Ok(_) if self.plan.dry_run => {}
                 Ok(subject) => {
                     waiting.edges.push((object.clone(), subject));
                     waiting.sums.push(last);
@@ -191,6 +193,9 @@ impl Work<'_> {
     /// Sends what waits.
     async fn flush(&mut self, sums: &mut [Subtotal], waiting: &mut Waiting) -> Result<(), Failure> {
         let Waiting { edges, sums: places } = std::mem::take(waiting);
+        if self.plan.dry_run {
+            return self.rehearse(sums, &edges, &places).await;
+        }
         let outcomes = self.edges.relate(&edges).await?;
         if let Some((_, edge)) = outcomes.iter().zip(&edges).rfind(|(outcome, _)| outcome.is_ok()) {
             self.at.witnesses.note(edge);
@@ -204,6 +209,25 @@ impl Work<'_> {
                     *(if edge.changed { &mut self.at.totals.added } else { &mut self.at.totals.present }) += 1;
                 }
                 Err(no) => self.refuse(sum, self.plan.subject.with(subject.as_str()), &no.code, no.reason)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks what would become of these edges.
+    async fn rehearse(
+        &mut self,
+        sums: &mut [Subtotal],
+        edges: &[(ObjectId, SubjectId)],
+        places: &[usize],
+    ) -> Result<(), Failure> {
+        let outcomes = self.rehearsed.relate(self.edges, edges).await?;
+        for ((outcome, place), (_, subject)) in outcomes.into_iter().zip(places).zip(edges) {
+            match outcome {
+                Err(no) if no.code != RATE_LIMITED => {
+                    self.refuse(&mut sums[*place], self.plan.subject.with(subject.as_str()), &no.code, no.reason)?;
+                }
+                Ok(_) | Err(_) => {}
             }
         }
         Ok(())

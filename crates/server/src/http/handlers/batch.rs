@@ -32,6 +32,8 @@ use crate::http::request::Caller;
 struct Sent<C> {
     #[serde(default = "yes")]
     atomic: bool,
+    #[serde(default)]
+    dry_run: bool,
     #[serde(deserialize_with = "at_most", bound(deserialize = "C: Deserialize<'de>"))]
     commands: Vec<C>,
 }
@@ -70,18 +72,18 @@ type Read = Sent<Result<Command, Refusal>>;
 
 /// Reads a batch in one go; only where that fails, command by command, to say which is wrong.
 fn read_batch(bytes: &[u8]) -> Result<Read, Problem> {
-    if let Ok(Sent { atomic, commands }) = parse::<Sent<Command>>(bytes) {
-        return Ok(Sent { atomic, commands: commands.into_iter().map(Ok).collect() });
+    if let Ok(Sent { atomic, dry_run, commands }) = parse::<Sent<Command>>(bytes) {
+        return Ok(Sent { atomic, dry_run, commands: commands.into_iter().map(Ok).collect() });
     }
-    let Sent { atomic, commands }: Sent<&RawValue> = parse(bytes)?;
+    let Sent { atomic, dry_run, commands }: Sent<&RawValue> = parse(bytes)?;
     if commands.len() > COMMANDS_READ_MAX {
         // Too many, whatever they are.
         let nothing = |_| Err(Refusal::bad_request("too many commands to look at"));
-        return Ok(Sent { atomic, commands: commands.into_iter().map(nothing).collect() });
+        return Ok(Sent { atomic, dry_run, commands: commands.into_iter().map(nothing).collect() });
     }
     let wrong = |error| Refusal::bad_request(format!("the command is wrong: {error}"));
     let commands = commands.into_iter().map(|raw| serde_json::from_str(raw.get()).map_err(wrong)).collect();
-    Ok(Sent { atomic, commands })
+    Ok(Sent { atomic, dry_run, commands })
 }
 
 fn yes() -> bool {
@@ -95,6 +97,9 @@ pub struct BatchBody {
     /// All or none (at most 500 commands), or each on its own (at most 10,000).
     #[schema(default = true)]
     atomic: Option<bool>,
+    /// Say what would become of each, and do nothing; with `atomic: false`.
+    #[schema(default = false)]
+    dry_run: Option<bool>,
     /// The commands, in order.
     commands: Vec<Written>,
 }
@@ -126,7 +131,10 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
         let kind = if sent.atomic { "an atomic batch" } else { "a batch" };
         return Err(Problem::new("too_large", format!("{kind} has at most {commands_max} commands")));
     }
-    let once = match headers.contains_key("idempotency-key") {
+    if sent.atomic && sent.dry_run {
+        return Err(Problem::bad_request("dry_run goes with atomic: false"));
+    }
+    let once = match headers.contains_key("idempotency-key") && !sent.dry_run {
         true => caller.once(&app, &headers, "/v1/batch", &parse(&bytes)?)?,
         false => None,
     };
@@ -134,7 +142,11 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
     if sent.atomic {
         atomic(&app, caller.facts(), commands, once).await
     } else {
-        each(&app, caller.facts(), commands, once).await
+        let command = match sent.dry_run {
+            true => |commands| Command::Rehearse { commands },
+            false => |commands| Command::Batch { atomic: false, commands },
+        };
+        each(&app, caller.facts(), commands, command, once).await
     }
 }
 
@@ -170,7 +182,13 @@ async fn atomic(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, 
 }
 
 /// Each on its own, but in shared commits: chunks go to the queue in order, so order is kept.
-async fn each(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, once: Option<Once>) -> Outcome {
+async fn each(
+    app: &App,
+    auth: Auth,
+    commands: Vec<Result<Command, Refusal>>,
+    command: fn(Vec<Command>) -> Command,
+    once: Option<Once>,
+) -> Outcome {
     let mut results: Vec<Option<BatchItem>> = Vec::with_capacity(commands.len());
     let mut good: Vec<(usize, Command)> = Vec::with_capacity(commands.len());
     for (index, command) in commands.into_iter().enumerate() {
@@ -188,8 +206,7 @@ async fn each(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, on
         let rest = good.split_off(good.len().min(ATOMIC_COMMANDS_MAX));
         let (indices, commands): (Vec<usize>, Vec<Command>) = good.into_iter().unzip();
         let once = once.as_ref().map(|once| chunk_once(once, chunks.len()));
-        let command = Command::Batch { atomic: false, commands };
-        chunks.push(app.tally.apply(Asked { auth: auth.clone(), command, once }));
+        chunks.push(app.tally.apply(Asked { auth: auth.clone(), command: command(commands), once }));
         places.push(indices);
         good = rest;
     }

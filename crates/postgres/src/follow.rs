@@ -90,20 +90,25 @@ impl Line for Listening {
         })
     }
 
-    async fn beat(&mut self, _attended: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
+    async fn beat(&mut self, attended: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
         let sql = "
             WITH me AS (
                 INSERT INTO server (id, name, version, seen_at) VALUES ($1, $2, $3, now())
-                ON CONFLICT (id) DO UPDATE SET seen_at = now()),
+                ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING xmax = 0 AS is_new),
             gone AS (DELETE FROM server WHERE seen_at < now() - $4 * interval '1 second' AND id <> $1 RETURNING id),
             unwatched AS (DELETE FROM watch WHERE server IN (SELECT id FROM gone) OR NOT EXISTS (
                 SELECT FROM server WHERE server.id = watch.server) AND server <> $1)
-            SELECT (SELECT count(*) FROM gone), EXISTS (SELECT FROM watch)";
+            SELECT (SELECT count(*) FROM gone), EXISTS (SELECT FROM watch), (SELECT is_new FROM me)";
         let (id, name) = (self.id, hostname());
         let rows = self.query(sql, &[&id, &name, &env!("CARGO_PKG_VERSION"), &GONE_AFTER_S]).await?;
-        let (gone, watched) = rows.first().map_or((0, true), |row| (row.get::<_, i64>(0), row.get(1)));
+        let (gone, watched, is_new) =
+            rows.first().map_or((0, true, false), |row| (row.get::<_, i64>(0), row.get(1), row.get(2)));
+        // Whoever was silent for too long was taken for gone, with all that it watches.
+        if is_new {
+            self.attend(attended, attended).await?;
+        }
         // A lock lasts as long as its connection.
-        Ok(Beat { watched, missed: gone > 0, leases: leases.to_vec() })
+        Ok(Beat { watched: watched || !attended.is_empty(), missed: gone > 0 || is_new, leases: leases.to_vec() })
     }
 
     async fn attend(&mut self, attended: &BTreeSet<ObjectId>, _new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {

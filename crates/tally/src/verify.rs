@@ -13,7 +13,7 @@ use tally_core::Refusal;
 use tally_core::command::{Call, Command, JobReply, Recount, Reply};
 use tally_core::rows::{DriftItem, EdgeKey, Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
 use tally_core::view::Wants;
-use tally_engine::{Engine, Finding, Runner, StoreError};
+use tally_engine::{Engine, Failure, Finding, Runner, StoreError};
 
 use crate::Error;
 
@@ -137,8 +137,19 @@ impl<E: Engine> Verifying<E> {
         }
     }
 
+    /// Has a command decided, however much is waiting: a whole recount stands behind it.
+    async fn apply(&self, command: Command) -> Result<Result<Reply, Refusal>, Error> {
+        loop {
+            match self.runner.apply(Call::system(command.clone())).await {
+                // Nothing was done.
+                Err(Failure::Overloaded) => tokio::time::sleep(RETRY_EVERY).await,
+                decided => return Ok(decided?.reply),
+            }
+        }
+    }
+
     async fn step(&self, of: Round, step: Recount) -> Result<JobReply, Error> {
-        match self.runner.apply(Call::system(Command::Recount { of, step })).await?.reply? {
+        match self.apply(Command::Recount { of, step }).await?? {
             Reply::Job(job) => Ok(job),
             other => unreachable!("a step answers with its job, not {other:?}"),
         }
@@ -158,8 +169,12 @@ impl<E: Engine> Verifying<E> {
             }
             let rows = read.load(Ordering::Relaxed);
             if rows != told {
-                self.step(round, Recount::Read(rows)).await?;
-                told = rows;
+                // How far it is may stay unsaid; only that it is in other hands ends it.
+                match self.step(round, Recount::Read(rows)).await {
+                    Ok(_) => told = rows,
+                    Err(over @ (Error::Refused(_) | Error::Stopping)) => return Err(over),
+                    Err(error) => tracing::warn!(%error, "how far a verification is could not be written down"),
+                }
             }
         }
     }
@@ -169,7 +184,7 @@ impl<E: Engine> Verifying<E> {
         let mut repaired = 0;
         let repairs = found.drifts.into_iter().map(|(total, by)| async move {
             let command = Command::Repair { found_in: Some(round), total, by };
-            Ok::<_, Error>(self.runner.apply(Call::system(command)).await?.reply)
+            self.apply(command).await
         });
         let mut repairs = stream::iter(repairs).buffer_unordered(REPAIRS_AT_ONCE);
         while let Some(reply) = repairs.next().await {

@@ -172,3 +172,16 @@ async fn a_host_that_is_not_there_is_unavailable() {
     let error = crate::support::engine(&url).prepare().await.unwrap_err();
     assert!(error.is_transient() && error.to_string().contains("connecting to server"), "{error}");
 }
+
+/// A server that stood still for so long that it was taken for gone, while its connection held.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_was_taken_for_gone_says_again_what_is_watched_on_it() {
+    let url = shared("");
+    let listener = Store::open(&url).await;
+    let outside = Outsider::of(&url).await;
+    listener.engine.attend(vec![ObjectId::new("post:1").unwrap()], true);
+    let is_watched = async || (outside.number("SELECT count(*) FROM watch").await == 1).then_some(());
+    until("it is watched", is_watched).await;
+    outside.run("WITH gone AS (DELETE FROM server) DELETE FROM watch").await;
+    until("it is watched again", is_watched).await;
+}

@@ -47,9 +47,19 @@ fn commands_work_beside_the_servers_of_a_redis() {
 
     let ran = on(&["doctor", "--full", "--json"]);
     assert_eq!(ran.code, 0, "{ran}");
-    for check in
-        ["reach", "encryption", "version", "eviction", "durability", "replicas", "memory", "clock", "keys", "counts"]
-    {
+    for check in [
+        "reach",
+        "encryption",
+        "version",
+        "eviction",
+        "durability",
+        "replicas",
+        "memory",
+        "clock",
+        "keys",
+        "time",
+        "counts",
+    ] {
         assert_eq!(status(&ran, check).as_deref(), Some("ok"), "{check}: {ran}");
     }
     server.stop();

@@ -10,6 +10,7 @@
 //! | `counting` | counters, unique counts, attendance, boards and limits like the oracle and like naive models |
 //! | `crash` | a failure at any step: answered means present, otherwise all or nothing |
 //! | `jobs` | long work goes on wherever it was stopped |
+//! | `forgetting` | what comes after the request begins anew, however far its job is |
 //! | `shared` | several servers on one store: no like twice, no limit passed, no answer that came too late |
 
 mod auditor;
@@ -17,6 +18,7 @@ mod contract;
 mod counting;
 mod crash;
 mod driver;
+mod forgetting;
 mod histories;
 mod jobs;
 mod random;
@@ -77,6 +79,7 @@ pub fn trials<F: EngineFactory>(name: &str, factory: F) -> Vec<Trial> {
         ("counting", counting::cases::<F>()),
         ("crash", crash::cases::<F>()),
         ("jobs", jobs::cases::<F>()),
+        ("forgetting", forgetting::cases::<F>()),
         ("shared", shared::cases::<F>()),
     ];
     let mut trials = Vec::new();

@@ -2,6 +2,7 @@
 
 use tally_core::Command;
 use tally_core::rows::{EdgeKey, JobId, Key, ListKey, Row, Side, Work};
+use tally_core::time::Stamp;
 use tally_engine::{Engine, Failure, Place, Range};
 
 use crate::EngineFactory;
@@ -42,7 +43,7 @@ impl Sweep {
                     let (page, more) = walk::page(engine, &list, after, self.edges).await;
                     after = page.last().map(|(key, edge)| Place::of(&list, key, edge));
                     let edges: Vec<EdgeKey> = page.into_iter().map(|(key, _)| key).collect();
-                    if !edges.is_empty() && !self.step(running, id, edges).await? {
+                    if !edges.is_empty() && !self.step(running, (id, job.before), edges).await? {
                         return Ok(false);
                     }
                     if !more {
@@ -50,7 +51,7 @@ impl Sweep {
                     }
                 }
             }
-            if !self.step(running, id, Vec::new()).await? {
+            if !self.step(running, (id, job.before), Vec::new()).await? {
                 return Ok(false);
             }
         }
@@ -58,13 +59,18 @@ impl Sweep {
     }
 
     /// One step, unless they are used up.
-    async fn step(&mut self, running: &Running, job: JobId, edges: Vec<EdgeKey>) -> Result<bool, Failure> {
+    async fn step(
+        &mut self,
+        running: &Running,
+        (job, before): (JobId, Stamp),
+        edges: Vec<EdgeKey>,
+    ) -> Result<bool, Failure> {
         if self.steps == 0 {
             return Ok(false);
         }
         self.steps -= 1;
         for _ in 0..self.times {
-            let decided = running.apply(Command::Sweep { job, edges: edges.clone() }).await?;
+            let decided = running.apply(Command::Sweep { job, before, edges: edges.clone() }).await?;
             decided.reply.expect("a step of an open job is not refused");
         }
         Ok(true)
@@ -79,6 +85,6 @@ fn lists(work: &Work) -> Vec<ListKey> {
         Work::Clear { object } => [false, true].map(|hidden| list(Side::Object, object.as_str(), hidden)).to_vec(),
         Work::Hide { subject } => vec![list(Side::Subject, subject.as_str(), false)],
         Work::Show { subject } => vec![list(Side::Subject, subject.as_str(), true)],
-        Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } => Vec::new(),
+        Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } | Work::Ended { .. } => Vec::new(),
     }
 }

@@ -4,7 +4,7 @@ use crate::catalog::Catalog;
 use crate::command::{Auth, Call, Command, Decided, Reply};
 use crate::error::Refusal;
 use crate::rules::{
-    attendance, batch, board, counter, job, key, limit, object, once, relation, subject, unique, verify,
+    attendance, batch, board, counter, job, key, limit, names, object, once, relation, subject, unique, verify,
 };
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
@@ -108,13 +108,15 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
         Command::Forget { subject } => subject::forget(subject, context, view),
         Command::Suspend { subject } => subject::suspend(subject, context, view),
         Command::Restore { subject } => subject::restore(subject, context, view),
-        Command::Sweep { job, edges } => job::sweep(*job, edges, context, view),
+        Command::Declare => names::declare(context, view),
+        Command::Sweep { job, before, edges } => job::sweep(*job, *before, edges, context, view),
         Command::Verify { repair } => verify::begin(*repair, context, view),
         Command::Recount { of, step } => verify::recount(*of, step, context, view),
         Command::Repair { found_in, total, by } => verify::repair(*found_in, total, *by, view),
         Command::PutApiKey { id, key } => key::put(id, key, context, view),
         Command::RevokeApiKey { id } => key::revoke(id, context, view),
         Command::Expire { replays } => once::expire(replays, context, view),
+        Command::ExpireJobs { jobs } => job::expire(jobs, context, view),
         Command::ExpireLimits { limits } => limit::expire(limits, context, view),
     }
 }

@@ -34,10 +34,9 @@ pub(crate) fn write_row(row: &Row) -> Result<Vec<u8>, StoreError> {
         Row::Sheet(next) => return Ok(next.to_be_bytes().to_vec()),
         Row::Day(chunks) => serde_json::to_vec(chunks),
         Row::Chunk(bits) => return Ok(bits.to_bytes()),
-        Row::Attendee(attendee) => {
-            return Ok([&attendee.number.to_be_bytes()[..], &attendee.days.to_bytes()].concat());
-        }
+        Row::Attendee(attendee) => return Ok(write_attendee(attendee)),
         Row::Board(seasons) => serde_json::to_vec(seasons),
+        Row::Names(names) => serde_json::to_vec(names),
         Row::Score(score) => return Ok([score.score.to_be_bytes(), score.reached.0.to_be_bytes()].concat()),
     };
     json.map_err(|error| StoreError::Broken(format!("a row cannot be written: {error}")))
@@ -60,14 +59,31 @@ pub(crate) fn read_row(key: &Key, bytes: &[u8]) -> Result<Row, StoreError> {
         Key::Sheet(_) => Row::Sheet(read_number(bytes)?),
         Key::Day(..) => Row::Day(serde_json::from_slice(bytes).map_err(bad)?),
         Key::Chunk(_) => Row::Chunk(Bits::from_bytes(bytes).ok_or_else(|| unreadable("a bitmap"))?),
-        Key::Attendee(..) => {
-            let (number, days) = bytes.split_at_checked(8).ok_or_else(|| unreadable("a subject's days"))?;
-            let days = Bits::from_bytes(days).ok_or_else(|| unreadable("a bitmap"))?;
-            Row::Attendee(Attendee { number: read_number(number)?, days })
-        }
+        Key::Attendee(..) => Row::Attendee(read_attendee(bytes).ok_or_else(|| unreadable("a subject's days"))?),
         Key::Board(_) => Row::Board(serde_json::from_slice(bytes).map_err(bad)?),
         Key::Score(_) => Row::Score(read_score(bytes)?),
+        Key::Names => Row::Names(serde_json::from_slice(bytes).map_err(bad)?),
     })
+}
+
+/// A subject on a sheet: its number, how long its days are, its days, and those that were forgotten, if any.
+fn write_attendee(attendee: &Attendee) -> Vec<u8> {
+    let days = attendee.days.to_bytes();
+    let length = u32::try_from(days.len()).unwrap_or(u32::MAX).to_be_bytes();
+    let mut bytes = [&attendee.number.to_be_bytes()[..], &length, &days].concat();
+    if !attendee.forgotten.is_empty() {
+        bytes.extend_from_slice(&attendee.forgotten.to_bytes());
+    }
+    bytes
+}
+
+fn read_attendee(bytes: &[u8]) -> Option<Attendee> {
+    let (number, rest) = bytes.split_at_checked(8)?;
+    let (length, rest) = rest.split_at_checked(4)?;
+    let length = usize::try_from(u32::from_be_bytes(length.try_into().ok()?)).ok()?;
+    let (days, forgotten) = rest.split_at_checked(length)?;
+    let forgotten = if forgotten.is_empty() { Bits::default() } else { Bits::from_bytes(forgotten)? };
+    Some(Attendee { number: read_number(number).ok()?, days: Bits::from_bytes(days)?, forgotten })
 }
 
 fn read_number(bytes: &[u8]) -> Result<u64, StoreError> {

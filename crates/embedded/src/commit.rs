@@ -146,7 +146,7 @@ fn write_row(batch: &mut Batch, key: &Key, change: &Change) -> Result<(), StoreE
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     match key {
         Key::Edge(key) => write_lists(batch, key, before.and_then(as_edge), after.and_then(as_edge)),
-        Key::Job(id) => write_open_job(batch, *id, after),
+        Key::Job(id) => write_job_lists(batch, *id, before, after),
         Key::Replay(key) => write_expiry(batch, key, before.and_then(as_replay), after.and_then(as_replay)),
         Key::Limit(key) => {
             if let Some(before) = before.and_then(limit::look_at) {
@@ -183,9 +183,16 @@ fn write_lists(batch: &mut Batch, key: &EdgeKey, before: Option<&Edge>, after: O
     }
 }
 
-fn write_open_job(batch: &mut Batch, id: JobId, after: Option<&Row>) {
+fn write_job_lists(batch: &mut Batch, id: JobId, before: Option<&Row>, after: Option<&Row>) {
+    if let Some(Row::Job(Job { finished_at: Some(ended), .. })) = before {
+        batch.delete(&keys::ended_job(*ended, id));
+    }
     match after {
         Some(Row::Job(Job { finished_at: None, .. })) => batch.put(&keys::open_job(id), b""),
+        Some(Row::Job(Job { finished_at: Some(ended), .. })) => {
+            batch.delete(&keys::open_job(id));
+            batch.put(&keys::ended_job(*ended, id), b"");
+        }
         _ => batch.delete(&keys::open_job(id)),
     }
 }

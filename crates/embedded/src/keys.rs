@@ -10,6 +10,8 @@
 //! | `d` a subject's totals | subject 0 relation | number |
 //! | `b` object, `u` subject, `j` job, `a` API key | id | JSON |
 //! | `k` open jobs | id | |
+//! | `K` ended jobs | time, id | |
+//! | `N` every name that was ever declared | | JSON |
 //! | `r` remembered answers | caller 0 key | JSON |
 //! | `x` the same by expiry | time, caller 0 key | |
 //! | `n` counter | name 0 key | number |
@@ -56,11 +58,13 @@ const JOBS: u8 = b'j';
 const REPLAYS: u8 = b'r';
 const SUBJECTS: u8 = b'u';
 pub(crate) const OPEN_JOBS: u8 = b'k';
+pub(crate) const ENDED_JOBS: u8 = b'K';
+const NAMES: u8 = b'N';
 pub(crate) const REPLAYS_BY_EXPIRY: u8 = b'x';
 
 /// The tables that hold rows rather than what follows from them, in order.
-pub(crate) const ROWS: [u8; 16] = [
-    BOARDS, API_KEYS, OBJECTS, EDGES, ATTENDEES, DAYS, SHEETS, CHUNKS, JOBS, TOUCHED, LIMITS, COUNTERS, UNIQUES,
+pub(crate) const ROWS: [u8; 17] = [
+    BOARDS, NAMES, API_KEYS, OBJECTS, EDGES, ATTENDEES, DAYS, SHEETS, CHUNKS, JOBS, TOUCHED, LIMITS, COUNTERS, UNIQUES,
     REPLAYS, SUBJECTS, SCORES,
 ];
 
@@ -99,6 +103,7 @@ pub(crate) fn row(key: &Key) -> Vec<u8> {
         Key::Attendee(sheet, subject) => join(ATTENDEES, &[sheet.as_str(), subject.as_str()]),
         Key::Board(board) => join(BOARDS, &[board.as_str()]),
         Key::Score(key) => with_bytes(board(SCORES, &key.board), &[key.member.as_str().as_bytes()]),
+        Key::Names => vec![NAMES],
     }
 }
 
@@ -158,6 +163,16 @@ pub(crate) fn read_board_entry(key: &[u8]) -> Option<(ScoreKey, Score)> {
     let member = SubjectId::new(std::str::from_utf8(key.get(prefix.len() + 16..)?).ok()?).ok()?;
     let score = ((!((place >> 64) as u64)) ^ (1 << 63)).cast_signed();
     Some((ScoreKey { board: read_board(prefix)?, member }, Score { score, reached: Stamp(place as u64) }))
+}
+
+/// A job in the order of when it ended.
+pub(crate) fn ended_job(ended: Timestamp, id: JobId) -> Vec<u8> {
+    with_bytes(number(ENDED_JOBS, ended.0), &[&id.0.to_be_bytes()])
+}
+
+/// Every key of jobs that ended before a time starts below this.
+pub(crate) fn ended_bound(before: Timestamp) -> Vec<u8> {
+    number(ENDED_JOBS, before.0)
 }
 
 /// A limit in the order of when to look at it.
@@ -326,6 +341,7 @@ pub(crate) fn read_row(key: &[u8]) -> Option<Key> {
             let member = SubjectId::new(std::str::from_utf8(key.get(at..)?).ok()?).ok()?;
             Key::Score(ScoreKey { board: read_board(key.get(..at)?)?, member })
         }
+        NAMES => Key::Names,
         _ => return None,
     })
 }

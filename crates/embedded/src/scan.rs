@@ -27,6 +27,12 @@ fn page_of(store: &Store, range: &Range, limit: usize) -> Result<Page, StoreErro
             let jobs = ids.iter().filter_map(|key| key.get(1..9)?.try_into().ok().map(u64::from_be_bytes));
             rows(store, jobs.map(|id| Key::Job(JobId(id))))?
         }
+        Range::EndedJobs { before } => {
+            let (low, high) = ([keys::ENDED_JOBS], keys::ended_bound(*before));
+            let due = keys_between(store, &low, &high, limit + 1)?;
+            let jobs = due.iter().filter_map(|key| key.get(9..)?.try_into().ok().map(u64::from_be_bytes));
+            rows(store, jobs.map(|id| Key::Job(JobId(id))))?
+        }
         Range::ApiKeys => {
             let ids = keys_with(store, &[keys::API_KEYS], limit + 1)?;
             let ids = ids.iter().filter_map(|key| String::from_utf8(key[1..].to_vec()).ok());

@@ -84,6 +84,11 @@ pub enum Range {
     },
     /// Jobs that have not ended, oldest id first.
     OpenJobs,
+    /// Jobs that ended before a time, soonest first.
+    EndedJobs {
+        /// The time.
+        before: Timestamp,
+    },
     /// API keys, by id.
     ApiKeys,
     /// Remembered answers that expire before a time, soonest first.

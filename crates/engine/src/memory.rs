@@ -199,6 +199,12 @@ impl Engine for Memory {
                 .map(|(key, edge)| (Key::Edge(key), Row::Edge(edge)))
                 .collect(),
             Range::OpenJobs => pick(&state.rows, |row| matches!(row, Row::Job(job) if job.finished_at.is_none())),
+            Range::EndedJobs { before } => {
+                let ended = |row: &Row| if let Row::Job(job) = row { job.finished_at } else { None };
+                let mut due = pick(&state.rows, |row| ended(row).is_some_and(|at| at < *before));
+                due.sort_by_key(|(key, row)| (ended(row), key.clone()));
+                due
+            }
             Range::ApiKeys => pick(&state.rows, |row| matches!(row, Row::ApiKey(_))),
             Range::Replays { before } => {
                 let mut due =

@@ -47,11 +47,15 @@ CREATE TABLE object (
     updated_at timestamptz NOT NULL
 );
 
--- Subjects that are suspended.
+-- Subjects that are suspended, and those that are being forgotten: until the job has ended, edges made before
+-- forgotten_before_us (microseconds since 1970) count as gone. forgotten_left says how many of them are left, in
+-- relations that limit how many a subject has.
 CREATE TABLE subject (
-    subject      text COLLATE "C" PRIMARY KEY,
-    suspended_at timestamptz NOT NULL,
-    job          text COLLATE "C" NOT NULL
+    subject             text COLLATE "C" PRIMARY KEY,
+    suspended_at        timestamptz,
+    job                 text COLLATE "C",
+    forgotten_before_us bigint,
+    forgotten_left      json
 );
 
 -- Answers that are remembered by their Idempotency-Key.
@@ -75,6 +79,7 @@ CREATE TABLE job (
     finished_at timestamptz
 );
 CREATE INDEX job_open ON job (id) WHERE finished_at IS NULL;
+CREATE INDEX job_ended ON job (finished_at, id) WHERE finished_at IS NOT NULL;
 
 CREATE TABLE api_key (
     id         text COLLATE "C" PRIMARY KEY,

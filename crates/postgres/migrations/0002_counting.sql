@@ -59,12 +59,20 @@ CREATE TABLE attendance_chunk (
     PRIMARY KEY (sheet, day, chunk)
 ) WITH (fillfactor = 70);
 
--- A subject's number, and its days: a Roaring bitmap of days since 1970.
+-- Every name that was ever declared, so that forgetting finds what is not declared any more.
+CREATE TABLE declared (
+    id    text COLLATE "C" PRIMARY KEY,
+    names json NOT NULL
+);
+
+-- A subject's number, and its days: a Roaring bitmap of days since 1970. Those that were forgotten still count for the
+-- day, until the job has taken them back.
 CREATE TABLE attendee (
     sheet   text COLLATE "C" NOT NULL,
     subject text COLLATE "C" NOT NULL,
     number  bigint NOT NULL,
     days    bytea NOT NULL,
+    forgotten bytea NOT NULL,
     PRIMARY KEY (sheet, subject)
 ) WITH (fillfactor = 70);
 

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tally_core::rows::{
-    ApiKey, Attendee, Bits, BoardKey, ChunkKey, CountKey, Job, JobId, Key, LimitKey, Object, Replay, ReplayKey, Role,
-    Row, Score, ScoreKey, Sketch, Subject, Used,
+    ApiKey, Attendee, Bits, BoardKey, ChunkKey, CountKey, Forgotten, Job, JobId, Key, LimitKey, Object, Replay, ReplayKey,
+    Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Used,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Day, KeyId, Name, ObjectId, SubjectId};
@@ -59,6 +59,7 @@ pub(crate) fn key_cells(key: &Key) -> Cells {
             let BoardKey { board, season, levels } = &key.board;
             vec![Some(board.to_string()), time(*season), Some(levels.to_string()), Some(key.member.to_string())]
         }
+        Key::Names => vec![Some(String::new())],
         Key::Edge(_) | Key::Counter(_) => Vec::new(),
     }
 }
@@ -71,7 +72,14 @@ pub(crate) fn write(key: &Key, row: &Row) -> Result<Cells, StoreError> {
             cells.extend([object.status.clone(), text(&*object.attributes)?]);
             cells.extend([time(object.created_at), time(object.updated_at)]);
         }
-        Row::Subject(subject) => cells.extend([time(subject.suspended_at), Some(subject.job.text())]),
+        Row::Subject(Subject { suspended, forgotten }) => {
+            let suspension = suspended.as_ref();
+            cells.extend([suspension.and_then(|row| time(row.at)), suspension.map(|row| row.job.text())]);
+            match forgotten {
+                Some(row) => cells.extend([int(row.before.0)?, text(&row.left)?]),
+                None => cells.extend([None, None]),
+            }
+        }
         Row::Replay(replay) => {
             cells.extend([text(&replay.fields)?, Some(replay.answer.clone()), time(replay.expires_at)]);
         }
@@ -90,7 +98,10 @@ pub(crate) fn write(key: &Key, row: &Row) -> Result<Cells, StoreError> {
         Row::Sheet(next) => cells.push(int(*next)?),
         Row::Day(chunks) => cells.push(list(chunks.iter().copied())?),
         Row::Chunk(bits) => cells.push(hex(&bits.to_bytes())),
-        Row::Attendee(attendee) => cells.extend([int(attendee.number)?, hex(&attendee.days.to_bytes())]),
+        Row::Attendee(attendee) => {
+            cells.extend([int(attendee.number)?, hex(&attendee.days.to_bytes()), hex(&attendee.forgotten.to_bytes())]);
+        }
+        Row::Names(names) => cells.push(text(names)?),
         Row::Board(seasons) => cells.push(list(seasons.iter().map(|at| at.0))?),
         Row::Score(score) => cells.extend([Some(score.score.to_string()), int(score.reached.0)?]),
         Row::Edge(_) | Row::Counter(_) => {
@@ -114,8 +125,14 @@ pub(crate) fn read(table: usize, shown: &str) -> Result<(Key, Row), StoreError> 
         }
         tables::SUBJECT => {
             let key = Key::Subject(SubjectId::new(&cells.text()?).map_err(|_| bad())?);
-            let suspended_at = cells.time()?;
-            (key, Row::Subject(Subject { suspended_at, job: cells.job()? }))
+            let (at, job) = (cells.time_or_none()?, cells.cell()?);
+            let job = job.as_deref().and_then(JobId::parse);
+            let suspended = at.zip(job).map(|(at, job)| Suspension { at, job });
+            let (before, left) = (cells.cell()?, cells.cell()?);
+            let before = before.and_then(|text| text.parse().ok()).map(Stamp);
+            let left = left.map(|text| serde_json::from_str(&text).map_err(|_| bad())).transpose()?;
+            let forgotten = before.zip(left).map(|(before, left)| Forgotten { before, left });
+            (key, Row::Subject(Subject { suspended, forgotten }))
         }
         tables::REPLAY => {
             let key = Key::Replay(ReplayKey { caller: cells.text()?, key: cells.text()? });
@@ -160,11 +177,16 @@ fn read_counting(table: usize, cells: &mut Reader) -> Result<(Key, Row), StoreEr
         }
         tables::ATTENDEE => {
             let key = Key::Attendee(cells.name()?, cells.subject()?);
-            (key, Row::Attendee(Attendee { number: cells.number()?, days: cells.bits()? }))
+            let (number, days) = (cells.number()?, cells.bits()?);
+            (key, Row::Attendee(Attendee { number, days, forgotten: cells.bits()? }))
         }
         tables::BOARD => {
             let (key, seasons) = (Key::Board(cells.name()?), cells.numbers()?);
             (key, Row::Board(seasons.into_iter().map(Timestamp).collect()))
+        }
+        tables::NAMES => {
+            cells.text()?;
+            (Key::Names, Row::Names(cells.json()?))
         }
         _ => {
             let (board, season) = (cells.name()?, cells.time()?);

@@ -25,6 +25,11 @@ impl Postgres {
             Range::OpenJobs => {
                 self.rows_where(tables::JOB, "t.finished_at IS NULL ORDER BY t.id LIMIT $1", &[&asked]).await?
             }
+            Range::EndedJobs { before } => {
+                let before = At(Stamp::at(*before));
+                let due = "t.finished_at < $2 ORDER BY t.finished_at, t.id LIMIT $1";
+                self.rows_where(tables::JOB, due, &[&asked, &before]).await?
+            }
             Range::ApiKeys => self.rows_where(tables::API_KEY, "true ORDER BY t.id LIMIT $1", &[&asked]).await?,
             Range::Replays { before } => {
                 let before = At(Stamp::at(*before));

@@ -20,9 +20,10 @@ pub(crate) const CHUNK: usize = 10;
 pub(crate) const ATTENDEE: usize = 11;
 pub(crate) const BOARD: usize = 12;
 pub(crate) const SCORE: usize = 13;
+pub(crate) const NAMES: usize = 14;
 
 /// Every table but those of edges and totals.
-pub(crate) static TABLES: [Table; 14] = [
+pub(crate) static TABLES: [Table; 15] = [
     Table {
         name: "object",
         columns: &[
@@ -37,7 +38,13 @@ pub(crate) static TABLES: [Table; 14] = [
     },
     Table {
         name: "subject",
-        columns: &[("subject", Text), ("suspended_at", Time), ("job", Text)],
+        columns: &[
+            ("subject", Text),
+            ("suspended_at", Time),
+            ("job", Text),
+            ("forgotten_before_us", Int),
+            ("forgotten_left", Json),
+        ],
         keys: 1,
         fence: Fence::Changed,
     },
@@ -112,7 +119,7 @@ pub(crate) static TABLES: [Table; 14] = [
     },
     Table {
         name: "attendee",
-        columns: &[("sheet", Text), ("subject", Text), ("number", Int), ("days", Bytes)],
+        columns: &[("sheet", Text), ("subject", Text), ("number", Int), ("days", Bytes), ("forgotten", Bytes)],
         keys: 2,
         fence: Fence::Absent,
     },
@@ -130,6 +137,7 @@ pub(crate) static TABLES: [Table; 14] = [
         keys: 4,
         fence: Fence::Absent,
     },
+    Table { name: "declared", columns: &[("id", Text), ("names", Json)], keys: 1, fence: Fence::Changed },
 ];
 
 /// Which table a key is in; edges have a table of their own kind, and counters are totals.
@@ -150,5 +158,6 @@ pub(crate) fn table_of(key: &Key) -> Option<usize> {
         Key::Attendee(..) => ATTENDEE,
         Key::Board(_) => BOARD,
         Key::Score(_) => SCORE,
+        Key::Names => NAMES,
     })
 }

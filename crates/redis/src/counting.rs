@@ -69,7 +69,13 @@ impl Keys {
             Key::Attendee(sheet, subject) => Place::Field(self.sheet(sheet, "who"), subject.to_string()),
             Key::Board(board) => Place::Key(self.tagged("b", board.as_str())),
             Key::Score(key) => Place::Field(self.board(&key.board).scores, key.member.to_string()),
-            Key::Edge(_) | Key::Object(_) | Key::Subject(_) | Key::Replay(_) | Key::Job(_) | Key::ApiKey(_) => {
+            Key::Edge(_)
+            | Key::Object(_)
+            | Key::Subject(_)
+            | Key::Replay(_)
+            | Key::Job(_)
+            | Key::ApiKey(_)
+            | Key::Names => {
                 return None;
             }
         })
@@ -106,7 +112,13 @@ pub(crate) fn counting_entry(key: &Key) -> Option<String> {
         Key::Score(ScoreKey { board, .. }) => {
             format!("m{}\0{:016x}\0{}", board.board, board.season.0, u8::from(board.levels))
         }
-        Key::Edge(_) | Key::Object(_) | Key::Subject(_) | Key::Replay(_) | Key::Job(_) | Key::ApiKey(_) => return None,
+        Key::Edge(_)
+        | Key::Object(_)
+        | Key::Subject(_)
+        | Key::Replay(_)
+        | Key::Job(_)
+        | Key::ApiKey(_)
+        | Key::Names => return None,
     })
 }
 

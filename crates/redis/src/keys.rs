@@ -8,7 +8,7 @@
 //! | `tally:o:{post:42}:like:kinds` | hash | how many of each kind |
 //! | `tally:o:{post:42}` | JSON | the registered object |
 //! | `tally:s:{alice}:like`, `…:hidden` | sorted set | what alice likes, newest first |
-//! | `tally:s:{alice}` | JSON | her suspension |
+//! | `tally:s:{alice}` | JSON | her suspension; before when everything of hers is forgotten, until it is |
 //! | `tally:o:{…}:.off`, `tally:s:{…}:.off` | hash | by how much a total differs from its list; never, but by a repair |
 //! | `tally:c:{post:42}`, `…:at` | hash | counters of it by name; when each was last added to |
 //! | `tally:u:{2026-01-31}:dau` | JSON | a unique count: a sketch in base64 |
@@ -23,7 +23,7 @@
 //! | `tally:b:{weekly}:<season>:scores` | hash | each member's score, and when it was reached |
 //! | `tally:b:{weekly}:<season>:dense`, `…:scores` | | the different scores, and how many have each; where ranks are dense |
 //! | `tally:r:{r7}`, `…:due` | hash, sorted set | remembered answers, and when they may go |
-//! | `tally:sys:{sys}:…` | | API keys, jobs, names of relations, the newest stamp, leases |
+//! | `tally:sys:{sys}:…` | | API keys, jobs, names of relations and of all that was ever declared, the newest stamp, leases |
 //! | `tally:i:{1f}` | sorted set | what there is in a slot, by name |
 //! | `tally:w:{1f}` | hash | commits over several slots that are under way |
 //! | `tally:t:{1f}:<server>`, `…-<number>` | sorted set, text | what a server committed last; what became of a commit |
@@ -176,7 +176,7 @@ pub(crate) fn row_entry(key: &Key) -> Option<String> {
         Key::Object(object) => Some(format!("o{object}")),
         Key::Subject(subject) => Some(format!("s{subject}")),
         Key::Edge(edge) => Some(edges_entry(edge)),
-        Key::Replay(_) | Key::Job(_) | Key::ApiKey(_) => None,
+        Key::Replay(_) | Key::Job(_) | Key::ApiKey(_) | Key::Names => None,
         key => counting_entry(key),
     }
 }

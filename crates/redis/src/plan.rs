@@ -214,7 +214,7 @@ impl<'a> Plan<'a> {
             }
             (Place::Field(hash, field), Some(text)) => {
                 self.part(&hash).change("H", &[K(&hash), T(&field), T(&text)]);
-                if let Some((list, score)) = self.listed(key, change.after.as_ref()) {
+                for (list, score) in self.listed(key, change.after.as_ref()) {
                     match score {
                         Some(score) => self.part(&hash).change("z", &[K(&list), T(&field), T(&score)]),
                         None => self.part(&hash).change("x", &[K(&list), T(&field)]),
@@ -223,7 +223,7 @@ impl<'a> Plan<'a> {
             }
             (Place::Field(hash, field), None) => {
                 self.part(&hash).change("h", &[K(&hash), T(&field)]);
-                if let Some((list, _)) = self.listed(key, None) {
+                for (list, _) in self.listed(key, None) {
                     self.part(&hash).change("x", &[K(&list), T(&field)]);
                 }
             }
@@ -231,9 +231,9 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// The list in which a field also stands, and where in it: remembered answers by when they may go,
-    /// jobs until they end.
-    fn listed(&self, key: &Key, row: Option<&Row>) -> Option<(String, Option<String>)> {
+    /// The lists in which a field also stands, and where in each: remembered answers by when they may go,
+    /// jobs until they end, and then by when they did.
+    fn listed(&self, key: &Key, row: Option<&Row>) -> Vec<(String, Option<String>)> {
         match (key, row) {
             (Key::Replay(key), row) => {
                 let (_, due) = self.keys.replays(replay_part(key));
@@ -241,13 +241,15 @@ impl<'a> Plan<'a> {
                     Some(Row::Replay(replay)) => Some(replay.expires_at.0.to_string()),
                     _ => None,
                 };
-                Some((due, score))
+                vec![(due, score)]
             }
             (Key::Job(_), row) => {
-                let open = matches!(row, Some(Row::Job(job)) if job.finished_at.is_none());
-                Some((self.keys.system("jobs:open"), open.then(|| "0".into())))
+                let job = if let Some(Row::Job(job)) = row { Some(job) } else { None };
+                let open = job.is_some_and(|job| job.finished_at.is_none()).then(|| "0".into());
+                let ended = job.and_then(|job| job.finished_at).map(|at| at.0.to_string());
+                vec![(self.keys.system("jobs:open"), open), (self.keys.system("jobs:ended"), ended)]
             }
-            _ => None,
+            _ => Vec::new(),
         }
     }
 
@@ -398,6 +400,7 @@ pub(crate) fn place(keys: &Keys, key: &Key) -> Place {
         Key::Replay(replay) => Place::Field(keys.replays(keys::replay_part(replay)).0, replay_field(replay)),
         Key::Job(job) => Place::Field(keys.system("jobs"), format!("{:016x}", job.0)),
         Key::ApiKey(id) => Place::Field(keys.system("keys"), id.clone()),
+        Key::Names => Place::Field(keys.system("names"), "declared".into()),
         // An edge is several things; whoever asks has dealt with it.
         Key::Edge(edge) => Place::Key(keys.home(Side::Object, edge.object.as_str())),
         // Counting, see above.

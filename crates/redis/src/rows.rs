@@ -80,6 +80,7 @@ pub(crate) fn row_text(row: &Row) -> Result<String, StoreError> {
         Row::Chunk(row) => text(row),
         Row::Attendee(row) => text(row),
         Row::Board(row) => text(row),
+        Row::Names(row) => text(row),
         Row::Score(row) => Ok(counting::score_text(*row)),
         Row::Edge(_) => Err(StoreError::Broken("an edge is not one text".into())),
     }
@@ -102,6 +103,7 @@ pub(crate) fn row(key: &Key, text: &str) -> Result<Row, StoreError> {
         Key::Chunk(_) => Row::Chunk(read(text)?),
         Key::Attendee(..) => Row::Attendee(read(text)?),
         Key::Board(_) => Row::Board(read(text)?),
+        Key::Names => Row::Names(read(text)?),
         Key::Score(_) => Row::Score(counting::score_of(text)?),
         Key::Edge(_) => return Err(unreadable(text)),
     })

@@ -25,6 +25,7 @@ impl Redis {
         let mut items = match range {
             Range::List { list, after } => self.edges(list, after.as_ref(), limit + 1).await?,
             Range::OpenJobs => self.open_jobs(limit + 1).await?,
+            Range::EndedJobs { before } => self.ended_jobs(*before, limit + 1).await?,
             Range::ApiKeys => self.api_keys().await?,
             Range::Replays { before } => self.replays(*before, limit + 1).await?,
             Range::Limits { before } => self.limits(*before, limit + 1).await?,
@@ -147,7 +148,18 @@ impl Redis {
         self.settle_slot(&self.keys.system("jobs")).await?;
         let mut command = Cmd::new();
         command.arg("ZRANGE").arg(self.keys.system("jobs:open")).arg(0).arg(count - 1);
-        let ids = texts(self.link.send(&command).await?)?;
+        self.jobs_of(texts(self.link.send(&command).await?)?).await
+    }
+
+    async fn ended_jobs(&self, before: Timestamp, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
+        let most = if before.0 > 1 << 53 { "+inf".into() } else { format!("({}", before.0) };
+        let mut command = Cmd::new();
+        command.arg("ZRANGE").arg(self.keys.system("jobs:ended")).arg("-inf").arg(most).arg("BYSCORE");
+        command.arg("LIMIT").arg(0).arg(count);
+        self.jobs_of(texts(self.link.send(&command).await?)?).await
+    }
+
+    async fn jobs_of(&self, ids: Vec<String>) -> Result<Vec<(Key, Row)>, StoreError> {
         let keys: Result<Vec<Key>, StoreError> = ids
             .iter()
             .map(|id| u64::from_str_radix(id, 16).map(|id| Key::Job(JobId(id))).map_err(|_| unreadable(id)))

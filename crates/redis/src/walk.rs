@@ -38,6 +38,10 @@ impl Redis {
         if after.is_none_or(|key| row_entry(key).is_some()) {
             self.homes(after, count, &mut found).await?;
         }
+        if after.is_none_or(|key| row_entry(key).is_some()) && found.len() < count {
+            let key_of = |_: &str| Some(Key::Names);
+            self.append(&self.keys.system("names"), after, key_of, &mut found).await?;
+        }
         if found.len() < count && !matches!(after, Some(Key::ApiKey(_) | Key::Replay(_))) {
             self.append(&self.keys.system("jobs"), after, job_key, &mut found).await?;
         }

@@ -1,11 +1,12 @@
-//! Drops what has expired: remembered answers, and what is known of limits that nobody uses any more.
+//! Drops what has expired: remembered answers, jobs that have ended, and what is known of limits that nobody uses any
+//! more.
 //!
 //! The rules decide what has expired by the time of the store, so that is the time to look by: a server whose own
 //! clock is ahead would find rows that no rule lets go, again and again.
 
 use tally_core::command::{Call, Command, Reply};
 use tally_core::limits::SWEEP_EDGES_MAX;
-use tally_core::rows::{Key, LimitKey, ReplayKey};
+use tally_core::rows::{JobId, Key, LimitKey, ReplayKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
 use tally_engine::{Clock, Engine, Range, Runner};
@@ -16,11 +17,18 @@ use crate::Error;
 const STEPS_MAX: usize = 16;
 
 /// One bounded piece of cleaning. Says whether there is more to do at once.
-pub(crate) async fn clean(engine: &impl Engine, runner: &Runner, clock: &dyn Clock) -> Result<bool, Error> {
+pub(crate) async fn clean(
+    engine: &impl Engine,
+    runner: &Runner,
+    clock: &dyn Clock,
+    jobs_ttl_ms: u64,
+) -> Result<bool, Error> {
     let Some(before) = time(engine, clock).await? else { return Ok(false) };
     let replays = expire(engine, runner, &Range::Replays { before }).await?;
     let limits = expire(engine, runner, &Range::Limits { before }).await?;
-    Ok(replays || limits)
+    let ended = Timestamp(before.0.saturating_sub(jobs_ttl_ms));
+    let jobs = expire(engine, runner, &Range::EndedJobs { before: ended }).await?;
+    Ok(replays || limits || jobs)
 }
 
 /// The time that the rules go by. A shared store that cannot tell it now has nothing cleaned.
@@ -46,16 +54,21 @@ async fn expire(engine: &impl Engine, runner: &Runner, range: &Range) -> Result<
 
 /// The command that drops these rows, which are all of one kind.
 fn step(keys: impl Iterator<Item = Key>) -> Option<Command> {
-    let (mut replays, mut limits): (Vec<ReplayKey>, Vec<LimitKey>) = Default::default();
+    let (mut replays, mut limits, mut jobs): (Vec<ReplayKey>, Vec<LimitKey>, Vec<JobId>) = Default::default();
     for key in keys {
         if let Key::Replay(key) = key {
             replays.push(key);
         } else if let Key::Limit(key) = key {
             limits.push(key);
+        } else if let Key::Job(id) = key {
+            jobs.push(id);
         }
     }
     if !replays.is_empty() {
         return Some(Command::Expire { replays });
+    }
+    if !jobs.is_empty() {
+        return Some(Command::ExpireJobs { jobs });
     }
     (!limits.is_empty()).then_some(Command::ExpireLimits { limits })
 }

@@ -22,6 +22,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(20);
 const TAKE_OVER_EVERY: Duration = Duration::from_secs(5);
 /// How soon to try again what the store could not take.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
+/// How often a job that is asked for again and again is walked before others have their turn.
+const WALKS_MAX: usize = 4;
 /// Jobs looked at in one go.
 const JOBS_AT_ONCE: usize = 64;
 
@@ -31,6 +33,8 @@ pub(crate) struct Carrier<E> {
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) look_every: Option<Duration>,
+    /// How long a job that has ended can be asked for.
+    pub(crate) jobs_ttl_ms: u64,
     /// Whether it is.
     pub(crate) carries: Arc<AtomicBool>,
 }
@@ -74,7 +78,7 @@ impl<E: Engine> Carrier<E> {
         }
         self.verify(verifying).await?;
         let done = jobs(&*self.engine, &self.runner).await;
-        let more = clean::clean(&*self.engine, &self.runner, &*self.clock).await;
+        let more = clean::clean(&*self.engine, &self.runner, &*self.clock, self.jobs_ttl_ms).await;
         done?;
         Ok(if more? { Duration::ZERO } else { self.look_every.unwrap_or(LOOK_EVERY) })
     }
@@ -119,6 +123,40 @@ async fn jobs(engine: &impl Engine, runner: &Runner) -> Result<(), Error> {
 /// Does a whole job, step by step.
 async fn carry(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> Result<(), Error> {
     tracing::info!(job = id.text(), kind = job.work.name(), "job begins or goes on");
+    let mut job = job.clone();
+    for _ in 0..WALKS_MAX {
+        walk(engine, runner, id, &job).await?;
+        match end(engine, runner, id, &job).await? {
+            // Asked for again meanwhile: there may be more before the place where the walk began.
+            Some(again) => job = again,
+            None => {
+                tracing::info!(job = id.text(), kind = job.work.name(), "job done");
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is no edge goes in steps as well. Gives the job as it is, if it is to be walked again.
+async fn end(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> Result<Option<Job>, Error> {
+    loop {
+        let sweep = Command::Sweep { job: id, before: job.before, edges: Vec::new() };
+        match runner.apply(Call::system(sweep)).await?.reply? {
+            Reply::Job(left) if left.finished_at.is_none() => {}
+            _ => return Ok(None),
+        }
+        let now = engine.load(&Wants::rows(vec![Key::Job(id)])).await?.rows.into_iter().next().flatten();
+        if let Some(Row::Job(now)) = now
+            && now.before != job.before
+        {
+            return Ok(Some(now));
+        }
+    }
+}
+
+/// Sends every edge of a job, as the lists are now.
+async fn walk(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> Result<(), Error> {
     for list in lists(&job.work) {
         let mut after: Option<Place> = None;
         loop {
@@ -130,18 +168,10 @@ async fn carry(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> R
                 Key::Edge(key) => Some(key.clone()),
                 _ => None,
             });
-            runner.apply(Call::system(Command::Sweep { job: id, edges: edges.collect() })).await?.reply?;
+            let sweep = Command::Sweep { job: id, before: job.before, edges: edges.collect() };
+            runner.apply(Call::system(sweep)).await?.reply?;
         }
     }
-    // What is no edge goes in steps as well.
-    while let Reply::Job(left) =
-        runner.apply(Call::system(Command::Sweep { job: id, edges: Vec::new() })).await?.reply?
-    {
-        if left.finished_at.is_some() {
-            break;
-        }
-    }
-    tracing::info!(job = id.text(), kind = job.work.name(), "job done");
     Ok(())
 }
 
@@ -152,7 +182,7 @@ fn lists(work: &Work) -> Vec<ListKey> {
         Work::Clear { object } => (Side::Object, object.as_str(), &[false, true]),
         Work::Hide { subject } => (Side::Subject, subject.as_str(), &[false]),
         Work::Show { subject } => (Side::Subject, subject.as_str(), &[true]),
-        Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } => return Vec::new(),
+        Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } | Work::Ended { .. } => return Vec::new(),
     };
     hidden.iter().map(|hidden| ListKey { side, id: id.to_owned(), relation: None, hidden: *hidden }).collect()
 }

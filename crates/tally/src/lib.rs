@@ -133,6 +133,8 @@ impl<E: Engine> Tally<E> {
         };
         let (runner, running) =
             Runner::start(engine.clone(), catalog.clone(), clock.clone(), options.runner, observer).await?;
+        // Before anything is counted: forgetting also looks at what is not declared any more.
+        runner.apply(Call::system(Command::Declare)).await?.reply?;
         let (stop, stopped) = watch::channel(false);
         let tally = Self {
             inner: Arc::new(Inner {
@@ -161,8 +163,9 @@ impl<E: Engine> Tally<E> {
             };
             tasks.push(tokio::spawn(follower.run(stopped.clone())));
         }
+        let (carries, jobs_ttl_ms) = (tally.inner.carries_jobs.clone(), tally.inner.catalog.jobs_ttl_ms);
         let look_every = options.look_every;
-        let carrier = jobs::Carrier { engine, runner, clock, look_every, carries: tally.inner.carries_jobs.clone() };
+        let carrier = jobs::Carrier { engine, runner, clock, look_every, jobs_ttl_ms, carries };
         tasks.push(tokio::spawn(carrier.run(tally.inner.new_job.clone(), stopped)));
         drop(tasks);
         Ok(tally)

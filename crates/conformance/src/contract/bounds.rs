@@ -4,7 +4,8 @@ use serde_json::json;
 use tally_core::Command;
 use tally_core::command::Reply;
 use tally_core::limits::{ATOMIC_COMMANDS_MAX, ID_BYTES_MAX, META_BYTES_MAX, NAME_BYTES_MAX, TYPE_BYTES_MAX};
-use tally_core::rows::{JobId, Key, Row};
+use tally_core::rows::{Key, Row};
+use tally_core::time::Stamp;
 use tally_engine::Engine;
 
 use crate::EngineFactory;
@@ -82,7 +83,8 @@ pub(super) async fn the_largest_batch_fits<F: EngineFactory>(stand: Stand<F>) {
     let step = hand.step(Command::Forget { subject: subject(&who) });
     apply(&*engine, &catalog, &step).await;
     let edges = objects.iter().map(|to| edge_key("like", to, &who)).collect();
-    hand.run(Command::Sweep { job: JobId(step.id), edges }).await;
+    let job = step.call.command.job().expect("it begins a job");
+    hand.run(Command::Sweep { job, before: Stamp(u64::MAX), edges }).await;
     stand.drain(&engine).await;
     assert_eq!(engine.load(&wants).await.expect("a load works").totals, [0]);
     assert_eq!(crate::auditor::findings(&*engine).await, [""; 0]);

@@ -47,6 +47,7 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             empty_lists_are_empty;
         ranges:
             open_jobs_are_listed_until_they_end,
+            ended_jobs_are_listed_by_when_they_ended,
             api_keys_are_listed_by_id,
             remembered_answers_are_listed_by_expiry,
             every_row_is_scanned_once,

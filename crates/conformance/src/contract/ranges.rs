@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tally_core::Command;
-use tally_core::rows::{ApiKey, JobId, Key, Replay, Role, Row};
-use tally_core::time::Timestamp;
+use tally_core::rows::{ApiKey, Job, JobId, JobKind, Key, Replay, Role, Row, Work};
+use tally_core::time::{Stamp, Timestamp};
 use tally_engine::{Engine, Range};
 
 use super::rows::samples;
 use crate::EngineFactory;
-use crate::driver::{Hand, apply, write};
+use crate::driver::{Hand, write};
 use crate::sample::{catalog, count_of, edge, edge_key, relate, replay_key, subject, unrelate};
 use crate::stand::Stand;
 
@@ -32,19 +32,48 @@ pub(super) async fn open_jobs_are_listed_until_they_end<F: EngineFactory>(stand:
     let (engine, catalog) = (stand.open().await, catalog());
     let mut hand = Hand::new(&*engine, &catalog);
     assert_eq!(keys(&*engine, &Range::OpenJobs).await, []);
-    // Ids are random numbers: their order is that of the numbers, whatever their size.
-    let ids = [7, 1, u64::MAX, 256, 1 << 63];
-    for id in ids {
-        let step = crate::driver::Step { id, ..hand.step(Command::Forget { subject: subject("alice") }) };
-        apply(&*engine, &catalog, &step).await;
-    }
+    // Ids are any numbers: their order is that of the numbers, whatever their size.
     let jobs = |ids: &[u64]| ids.iter().map(|id| Key::Job(JobId(*id))).collect::<Vec<_>>();
+    for (id, who) in [7, 1, u64::MAX, 256, 1 << 63].into_iter().zip(["a", "b", "c", "d", "e"]) {
+        let work = Work::Forget { subject: subject(who) };
+        write(&*engine, [(Key::Job(JobId(id)), Some(job(work, None)))], []).await;
+    }
     assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 256, 1 << 63, u64::MAX]));
-    hand.run(Command::Sweep { job: JobId(256), edges: Vec::new() }).await;
-    hand.run(Command::Sweep { job: JobId(7), edges: vec![crate::sample::edge_key("like", "post:1", "alice")] }).await;
+    let before = Stamp(u64::MAX);
+    hand.run(Command::Sweep { job: JobId(256), before, edges: Vec::new() }).await;
+    let edges = vec![crate::sample::edge_key("like", "post:1", "alice")];
+    hand.run(Command::Sweep { job: JobId(7), before, edges }).await;
     assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
     let engine = stand.reopen(engine).await;
     assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
+}
+
+fn job(work: Work, ended: Option<u64>) -> Row {
+    let finished_at = ended.map(Timestamp);
+    Row::Job(Job { work, before: Stamp(9), edges: 1, created_at: Timestamp(1), finished_at })
+}
+
+pub(super) async fn ended_jobs_are_listed_by_when_they_ended<F: EngineFactory>(stand: Stand<F>) {
+    let engine = stand.open().await;
+    let work = || Work::Ended { work: JobKind::Forget };
+    let put = async |id, ended: Option<Option<u64>>| {
+        let row = ended.map(|ended| job(work(), ended));
+        write(&*engine, [(Key::Job(JobId(id)), row)], []).await;
+    };
+    for (id, ended) in [(3, Some(5)), (1, Some(900)), (u64::MAX, Some(7)), (8, None), (2, Some(7))] {
+        put(id, Some(ended)).await;
+    }
+    let ended = async |before| keys(&*engine, &Range::EndedJobs { before: Timestamp(before) }).await;
+    let jobs = |ids: &[u64]| ids.iter().map(|id| Key::Job(JobId(*id))).collect::<Vec<_>>();
+    assert_eq!(ended(5).await, []);
+    assert_eq!(ended(8).await, jobs(&[3, 2, u64::MAX]));
+    assert_eq!(ended(u64::MAX >> 20).await, jobs(&[3, 2, u64::MAX, 1]));
+    // One begins again, one ends, one is dropped.
+    put(3, Some(None)).await;
+    put(8, Some(Some(6))).await;
+    put(2, None).await;
+    assert_eq!(ended(901).await, jobs(&[8, u64::MAX, 1]));
+    assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[3]));
 }
 
 pub(super) async fn api_keys_are_listed_by_id<F: EngineFactory>(stand: Stand<F>) {

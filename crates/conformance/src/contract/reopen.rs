@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally_core::command::{Call, Once};
-use tally_core::rows::{ApiKey, JobId, Role};
+use tally_core::rows::{ApiKey, Role};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Catalog, Command};
 use tally_engine::Engine;
@@ -37,7 +37,8 @@ async fn fill<E: Engine>(engine: &E, catalog: &Catalog) -> Universe {
     let suspend = hand.step(Command::Suspend { subject: subject("carol") });
     apply(engine, catalog, &suspend).await;
     let carols = universe.edges().filter(|key| key.subject.as_str() == "carol").collect();
-    hand.run(Command::Sweep { job: JobId(suspend.id), edges: carols }).await;
+    let job = suspend.call.command.job().expect("it begins a job");
+    hand.run(Command::Sweep { job, before: Stamp(u64::MAX), edges: carols }).await;
     let key =
         ApiKey { hash: "h".into(), role: Role::Admin, name: "n".into(), created_at: Timestamp(1), revoked_at: None };
     hand.run(Command::PutApiKey { id: "k1".into(), key }).await;
@@ -45,7 +46,7 @@ async fn fill<E: Engine>(engine: &E, catalog: &Catalog) -> Universe {
     let toggle = hand.step(relate("like", "post:3", "bob"));
     let toggle = Step { call: Call { once: Some(once), ..toggle.call }, ..toggle };
     apply(engine, catalog, &toggle).await;
-    universe.jobs = vec![JobId(suspend.id)];
+    universe.jobs = vec![job];
     universe.api_keys = vec!["k1".into()];
     universe.replays = vec![replay_key("app", "k")];
     universe
@@ -94,7 +95,8 @@ pub(super) async fn what_was_deleted_stays_deleted<F: EngineFactory>(stand: Stan
         Step { stamp: Stamp(1 << 40), id: 1, call: crate::sample::call(Command::Forget { subject: subject("bob") }) };
     apply(&*engine, &catalog, &step).await;
     let edges = universe.edges().filter(|key| key.subject.as_str() == "bob").collect();
-    let sweep = Command::Sweep { job: JobId(1), edges };
+    let job = step.call.command.job().expect("it begins a job");
+    let sweep = Command::Sweep { job, before: Stamp(u64::MAX), edges };
     let step = Step { stamp: Stamp(1 << 41), id: 2, call: crate::sample::call(sweep) };
     apply(&*engine, &catalog, &step).await;
     settle(&*engine).await;

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tally_core::rows::{ApiKey, Edge, Job, JobId, Key, Object, Replay, Role, Row, Subject, TotalKey, Work};
+use tally_core::rows::{
+    ApiKey, Edge, Forgotten, Job, JobId, JobKind, Key, Names, Object, Replay, Role, Row, Subject, Suspension, TotalKey,
+    Work,
+};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
 use tally_engine::{Engine, Finding};
@@ -29,6 +32,9 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
         Row::Job(Job { work, before: Stamp(u64::MAX >> 1), edges: 7, created_at: Timestamp(1), finished_at })
     };
     let (who, what) = (subject("alice"), object("post:1"));
+    let suspended = Some(Suspension { at: Timestamp(9), job: JobId(u64::MAX) });
+    let left = [(name("pin"), 3), (name("shelf"), 0)].into();
+    let forgotten = Some(Forgotten { before: Stamp(u64::MAX >> 1), left });
     let mut rows = vec![
         (Key::Edge(edge_key("like", "post:1", "alice")), Row::Edge(plain(1))),
         (Key::Edge(edge_key("like", "post:1", "bob")), Row::Edge(Edge { hidden: true, ..plain(2) })),
@@ -43,7 +49,10 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
                 hidden: true,
             }),
         ),
-        (Key::Subject(who.clone()), Row::Subject(Subject { suspended_at: Timestamp(9), job: JobId(u64::MAX) })),
+        (Key::Subject(who.clone()), Row::Subject(Subject { suspended: suspended.clone(), forgotten: None })),
+        (Key::Subject(subject("bob")), Row::Subject(Subject { suspended: None, forgotten: forgotten.clone() })),
+        (Key::Subject(subject("carol")), Row::Subject(Subject { suspended, forgotten })),
+        (Key::Names, Row::Names(Names { boards: [name("points"), name("weekly")].into(), ..Names::default() })),
         (
             Key::Replay(replay_key("app", "key one")),
             Row::Replay(Replay {
@@ -60,6 +69,7 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
         (Key::Job(JobId(u64::MAX)), job(Work::Clear { object: what.clone() }, Some(2))),
         (Key::Job(JobId(1 << 63)), job(Work::Hide { subject: who.clone() }, None)),
         (Key::Job(JobId(256)), job(Work::Show { subject: who }, None)),
+        (Key::Job(JobId(257)), job(Work::Ended { work: JobKind::Forget }, Some(3))),
     ];
     // A copy remembers a key of any kind.
     for (id, (key, _)) in (1_000..).zip(rows.clone()) {

@@ -1,7 +1,7 @@
 //! Lists of edges: their order, and how their pages hold together.
 
 use tally_core::Command;
-use tally_core::rows::{Edge, EdgeKey, JobId, Key, ListKey, Row, Side};
+use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Row, Side};
 use tally_core::time::Stamp;
 use tally_engine::{Engine, Place};
 
@@ -115,7 +115,8 @@ pub(super) async fn hidden_edges_stand_in_lists_of_their_own<F: EngineFactory>(s
     let step = hand.step(Command::Suspend { subject: subject("alice") });
     crate::driver::apply(&*engine, &catalog, &step).await;
     let mine: Vec<EdgeKey> = universe.edges().filter(|key| key.subject.as_str() == "alice").collect();
-    hand.run(Command::Sweep { job: JobId(step.id), edges: mine.clone() }).await;
+    let (job, before) = (step.call.command.job().expect("it begins a job"), Stamp(u64::MAX));
+    hand.run(Command::Sweep { job, before, edges: mine.clone() }).await;
     stand.drain(&engine).await;
     let list = |side, id, hidden| list(side, id, Some("like"), hidden);
     assert_eq!(walk::others(&*engine, &list(Side::Object, "post:1", false)).await, ["bob"]);
@@ -125,7 +126,8 @@ pub(super) async fn hidden_edges_stand_in_lists_of_their_own<F: EngineFactory>(s
     assert_sound(&*engine, &universe).await;
     let step = hand.step(Command::Restore { subject: subject("alice") });
     crate::driver::apply(&*engine, &catalog, &step).await;
-    hand.run(Command::Sweep { job: JobId(step.id), edges: mine }).await;
+    let job = step.call.command.job().expect("it begins a job");
+    hand.run(Command::Sweep { job, before, edges: mine }).await;
     stand.drain(&engine).await;
     assert_eq!(walk::others(&*engine, &list(Side::Object, "post:1", false)).await, ["bob", "alice"]);
     assert_eq!(walk::others(&*engine, &list(Side::Subject, "alice", true)).await, [""; 0]);

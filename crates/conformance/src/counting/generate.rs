@@ -78,7 +78,7 @@ pub(super) fn steps(seed: u64, length: usize) -> Vec<Step> {
             _ => {}
         }
         let id = (number + 1) * 1_000;
-        let call = generator.call(id);
+        let call = generator.call();
         let stamp = last.next(Stamp::at(now));
         last = Stamp(stamp.0 + call.command.weight() as u64 - 1);
         steps.push(Step { stamp, id, call });
@@ -88,7 +88,7 @@ pub(super) fn steps(seed: u64, length: usize) -> Vec<Step> {
 
 struct Generator {
     random: Random,
-    jobs: Vec<u64>,
+    jobs: Vec<JobId>,
 }
 
 impl Generator {
@@ -96,13 +96,13 @@ impl Generator {
         words[self.random.below(words.len())]
     }
 
-    fn call(&mut self, id: u64) -> Call {
+    fn call(&mut self) -> Call {
         let command = if self.random.percent(12) {
             let many = 1 + self.random.below(BATCH_MAX);
-            let commands = (0..many).map(|_| self.command(id)).collect();
+            let commands = (0..many).map(|_| self.command()).collect();
             Command::Batch { atomic: self.random.percent(50), commands }
         } else {
-            self.command(id)
+            self.command()
         };
         let once = self.random.percent(8).then(|| {
             let key = replay_key("app", self.pick(&["k1", "k2"]));
@@ -111,7 +111,7 @@ impl Generator {
         Call { once, ..call(command) }
     }
 
-    fn command(&mut self, id: u64) -> Command {
+    fn command(&mut self) -> Command {
         let who = *self.random.pick(&SUBJECTS);
         let what = *self.random.pick(&KEYS);
         match self.random.below(100) {
@@ -154,16 +154,18 @@ impl Generator {
                 Command::PutObject { object: object("post:1"), status, attributes }
             }
             93 => {
-                self.jobs.push(id);
-                Command::Forget { subject: subject(who) }
+                let command = Command::Forget { subject: subject(who) };
+                self.jobs.extend(command.job());
+                command
             }
             94 => {
-                self.jobs.push(id);
-                Command::DeleteObject { object: object("post:1") }
+                let command = Command::DeleteObject { object: object("post:1") };
+                self.jobs.extend(command.job());
+                command
             }
             95..=97 => {
-                let job = if self.jobs.is_empty() { 1 } else { *self.random.pick(&self.jobs) };
-                Command::Sweep { job: JobId(job), edges: Vec::new() }
+                let job = if self.jobs.is_empty() { JobId(1) } else { *self.random.pick(&self.jobs) };
+                Command::Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() }
             }
             _ => Command::ExpireLimits { limits: limits() },
         }

@@ -49,7 +49,7 @@ fn samples() -> BTreeMap<Key, Row> {
     let limit = |of: &str, whose: &str| Key::Limit(LimitKey { name: of.into(), key: whose.into() });
     let chunk = |day, chunk| Key::Chunk(ChunkKey { sheet: name("daily"), day: Day(day), chunk });
     let score = |score, reached| Row::Score(Score { score, reached: Stamp(reached) });
-    let attendee = |number, days: Bits| Row::Attendee(Attendee { number, days });
+    let attendee = |number, days: Bits| Row::Attendee(Attendee { number, forgotten: days.clone(), days });
     BTreeMap::from([
         (Key::Touched(count_key("views", "post:1")), Row::Touched(Timestamp(1_700_000_000_123))),
         (Key::Unique(count_key("dau", "few")), Row::Unique(sketch(3))),
@@ -91,7 +91,7 @@ pub(super) async fn every_row_of_counting_comes_back<F: EngineFactory>(stand: St
     let halves = |row: &Row| match row {
         Row::Unique(_) => Row::Unique(sketch(4)),
         Row::Chunk(_) => Row::Chunk(bits([1])),
-        Row::Attendee(attendee) => Row::Attendee(Attendee { days: bits([1, 2]), ..attendee.clone() }),
+        Row::Attendee(attendee) => Row::Attendee(Attendee { days: bits([1, 2]), forgotten: Bits::default(), ..attendee.clone() }),
         Row::Score(score) => Row::Score(Score { score: score.score / 2 + 1, ..*score }),
         other => other.clone(),
     };

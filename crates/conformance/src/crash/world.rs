@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tally_core::command::{Call, CountReply, EdgeReply, JobReply, ObjectReply, Once, Reply, ScoreChange, TakeReply};
 use tally_core::rows::{
-    BoardKey, ChunkKey, CountKey, Edge, JobId, Key, LimitKey, Row, ScoreKey, Subject, TotalKey, UsedState,
+    BoardKey, ChunkKey, CountKey, Edge, Key, LimitKey, Row, ScoreKey, Subject, TotalKey, UsedState,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Command, Day, KeyId, Refusal};
@@ -172,7 +172,10 @@ pub(super) fn canonical(mut dump: Dump) -> Dump {
     for row in dump.rows.values_mut() {
         match row {
             Row::Edge(Edge { created, .. }) => *created = Stamp(stamps.range(..*created).count() as u64),
-            Row::Subject(Subject { job, suspended_at }) => (*job, *suspended_at) = (JobId(0), Timestamp::default()),
+            Row::Subject(Subject { suspended, forgotten }) => {
+                suspended.iter_mut().for_each(|row| row.at = Timestamp::default());
+                forgotten.iter_mut().for_each(|row| row.before = Stamp::default());
+            }
             Row::Object(object) => {
                 (object.created_at, object.updated_at) = (Timestamp::default(), Timestamp::default());
             }

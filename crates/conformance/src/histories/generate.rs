@@ -27,7 +27,7 @@ struct Generator {
     random: Random,
     universe: Universe,
     /// Ids of steps that begin a job.
-    begun: Vec<u64>,
+    begun: Vec<JobId>,
     /// Whether totals may be put wrong on purpose.
     repairs: bool,
 }
@@ -59,14 +59,13 @@ pub(super) fn history(seed: u64, length: usize) -> History {
             _ => {}
         }
         let id = (number + 1) * 1_000;
-        let call = generator.call(id);
+        let call = generator.call();
         let stamp = last.next(Stamp::at(now));
         last = Stamp(stamp.0 + call.command.weight() as u64 - 1);
         steps.push(Step { stamp, id, call });
     }
     let mut universe = generator.universe;
-    // A batch may begin several jobs, each with an id right behind its own.
-    universe.jobs = generator.begun.iter().flat_map(|id| (0..BATCH_MAX as u64).map(move |n| JobId(id + n))).collect();
+    universe.jobs = generator.begun;
     History { catalog, universe, steps }
 }
 
@@ -91,34 +90,34 @@ fn catalog(random: &mut Random) -> Catalog {
 }
 
 impl Generator {
-    fn call(&mut self, id: u64) -> Call {
+    fn call(&mut self) -> Call {
         let command = match self.random.below(100) {
             0..=9 => {
                 let many = 1 + self.random.below(BATCH_MAX);
-                let commands = (0..many).map(|_| self.command(id)).collect();
+                let commands = (0..many).map(|_| self.command()).collect();
                 Command::Batch { atomic: self.random.percent(50), commands }
             }
-            _ => self.command(id),
+            _ => self.command(),
         };
         let once = self.random.percent(8).then(|| self.once());
         Call { once, ..call(command) }
     }
 
-    fn command(&mut self, id: u64) -> Command {
+    fn command(&mut self) -> Command {
         match self.random.below(100) {
             0..=39 => self.relate(),
             40..=59 => self.unrelate(),
             60..=67 => self.toggle(),
             68..=73 => self.put(),
-            74..=76 => self.beginning(id, |random, universe| Command::DeleteObject {
+            74..=76 => self.beginning(|random, universe| Command::DeleteObject {
                 object: random.pick(&universe.objects).clone(),
             }),
             77..=79 => self
-                .beginning(id, |random, universe| Command::Forget { subject: random.pick(&universe.subjects).clone() }),
-            80..=82 => self.beginning(id, |random, universe| Command::Suspend {
+                .beginning(|random, universe| Command::Forget { subject: random.pick(&universe.subjects).clone() }),
+            80..=82 => self.beginning(|random, universe| Command::Suspend {
                 subject: random.pick(&universe.subjects).clone(),
             }),
-            83..=86 => self.beginning(id, |random, universe| Command::Restore {
+            83..=86 => self.beginning(|random, universe| Command::Restore {
                 subject: random.pick(&universe.subjects).clone(),
             }),
             87..=94 => self.sweep(),
@@ -170,22 +169,21 @@ impl Generator {
         Command::PutObject { object: self.random.pick(&self.universe.objects).clone(), status, attributes }
     }
 
-    fn beginning(&mut self, id: u64, make: fn(&mut Random, &Universe) -> Command) -> Command {
-        if self.begun.last() != Some(&id) {
-            self.begun.push(id);
-        }
-        make(&mut self.random, &self.universe)
+    fn beginning(&mut self, make: fn(&mut Random, &Universe) -> Command) -> Command {
+        let command = make(&mut self.random, &self.universe);
+        self.begun.extend(command.job().filter(|job| !self.begun.contains(job)));
+        command
     }
 
     /// A step of a job that may be, over all edges, a few, or none: the end.
     fn sweep(&mut self) -> Command {
-        let job = if self.begun.is_empty() { 1 } else { *self.random.pick(&self.begun) };
+        let job = if self.begun.is_empty() { JobId(1) } else { *self.random.pick(&self.begun) };
         let edges = match self.random.below(3) {
             0 => self.universe.edges().collect(),
             1 => (0..5).map(|_| self.edge()).collect(),
             _ => Vec::new(),
         };
-        Command::Sweep { job: JobId(job), edges }
+        Command::Sweep { job, before: Stamp(u64::MAX), edges }
     }
 
     fn put_api_key(&mut self) -> Command {

@@ -86,7 +86,12 @@ pub struct Catalog {
     pub counting: Counting,
     /// How long an idempotency key is remembered.
     pub idempotency_ttl_ms: u64,
+    /// How long a job that has ended can be asked for.
+    pub jobs_ttl_ms: u64,
 }
+
+/// How long a job that has ended can be asked for by default: a week.
+pub const JOBS_TTL_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// How long an idempotency key is remembered by default: a day.
 pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 60 * 60 * 1000;
@@ -94,8 +99,12 @@ pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 60 * 60 * 1000;
 impl Default for Catalog {
     fn default() -> Self {
         let built_in = [("like", ReadPolicy::Public), ("bookmark", ReadPolicy::Own), ("favorite", ReadPolicy::Own)];
-        let mut catalog =
-            Self { relations: BTreeMap::new(), counting: Counting::built_in(), idempotency_ttl_ms: IDEMPOTENCY_TTL_MS };
+        let mut catalog = Self {
+            relations: BTreeMap::new(),
+            counting: Counting::built_in(),
+            idempotency_ttl_ms: IDEMPOTENCY_TTL_MS,
+            jobs_ttl_ms: JOBS_TTL_MS,
+        };
         for (name, read) in built_in {
             catalog.declare(RelationDef::new(Name::new(name).expect("built-in names are valid"), read));
         }

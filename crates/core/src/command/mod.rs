@@ -11,8 +11,9 @@ use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::{ApiKey, EdgeKey, JobId, LimitKey, ReplayKey, Round, TotalKey};
+use crate::rows::{ApiKey, EdgeKey, JobId, JobKind, LimitKey, ReplayKey, Round, TotalKey};
 pub use crate::rules::verify::Recount;
+use crate::time::Stamp;
 
 pub use reply::{AttendReply, CountReply, EdgeReply, JobReply, ObjectReply, Reply, ScoreReply, TakeReply, UniqueReply};
 pub use written::Written;
@@ -144,10 +145,14 @@ pub enum Command {
         /// The subject.
         subject: SubjectId,
     },
+    /// Writes down which names are declared.
+    Declare,
     /// One step of a job: these edges, or, when there are none left, its end.
     Sweep {
         /// The job.
         job: JobId,
+        /// What the job went by when the walk over its edges began.
+        before: Stamp,
         /// At most [`crate::limits::SWEEP_EDGES_MAX`] edges.
         edges: Vec<EdgeKey>,
     },
@@ -189,6 +194,11 @@ pub enum Command {
         /// Which; those that are still needed are kept.
         replays: Vec<ReplayKey>,
     },
+    /// Drops jobs that ended long enough ago.
+    ExpireJobs {
+        /// Which; those that are not due are kept.
+        jobs: Vec<JobId>,
+    },
     /// Drops what is known of limits that nobody has used for as long as it matters.
     ExpireLimits {
         /// Which; those that are still needed are kept.
@@ -215,8 +225,21 @@ impl Command {
             Self::Sweep { edges, .. } => edges.len().max(1),
             Self::Expire { replays } => replays.len().max(1),
             Self::ExpireLimits { limits } => limits.len().max(1),
+            Self::ExpireJobs { jobs } => jobs.len().max(1),
             _ => 1,
         }
+    }
+
+    /// The job that it begins, or goes on with.
+    pub fn job(&self) -> Option<JobId> {
+        let (kind, whom) = match self {
+            Self::Forget { subject } => (JobKind::Forget, subject.as_str()),
+            Self::Suspend { subject } => (JobKind::Hide, subject.as_str()),
+            Self::Restore { subject } => (JobKind::Show, subject.as_str()),
+            Self::DeleteObject { object } => (JobKind::Clear, object.as_str()),
+            _ => return None,
+        };
+        Some(JobId::of(kind, whom))
     }
 
     /// Whose it is, where it is one subject's alone.
@@ -228,6 +251,18 @@ impl Command {
             | Self::Forget { subject }
             | Self::Suspend { subject }
             | Self::Restore { subject } => Some(subject),
+            _ => None,
+        }
+    }
+
+    /// Who acts, where the caller says who.
+    pub fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        match self {
+            Self::Relate { subject, .. }
+            | Self::Unrelate { subject, .. }
+            | Self::Toggle { subject, .. }
+            | Self::Attend { subject, .. }
+            | Self::Score { member: subject, .. } => Some(subject),
             _ => None,
         }
     }

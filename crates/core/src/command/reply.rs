@@ -6,7 +6,7 @@ use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::{Job, JobId, VerifyReport, Work};
+use crate::rows::{Job, JobId, JobKind, VerifyReport, Work};
 use crate::time::Timestamp;
 
 /// What is answered.
@@ -255,6 +255,13 @@ impl JobId {
 }
 
 impl JobReply {
+    /// A job that has ended so long ago that its row is gone.
+    pub fn forgotten(id: JobId, kind: JobKind, created_at: Timestamp) -> Self {
+        let (kind, state) = (kind.name().into(), "done".into());
+        let (repair, rows, report, error) = (None, None, None, None);
+        Self { job: id.text(), kind, state, edges: 0, created_at, finished_at: None, repair, rows, report, error }
+    }
+
     /// Shows a job.
     pub fn new(id: JobId, job: &Job) -> Self {
         let shown = Self {
@@ -283,7 +290,8 @@ impl JobReply {
             | Work::Hide { .. }
             | Work::Show { .. }
             | Work::Copy { .. }
-            | Work::Verifying { .. } => shown,
+            | Work::Verifying { .. }
+            | Work::Ended { .. } => shown,
         }
     }
 }

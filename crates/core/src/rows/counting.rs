@@ -136,6 +136,11 @@ impl Bits {
         self.bitmap.is_empty()
     }
 
+    /// What is in one of them.
+    pub fn union(&self, other: &Self) -> Self {
+        Self { bitmap: Arc::new(self.bitmap() | other.bitmap()), read: None }
+    }
+
     /// Puts a number in, or takes it out.
     pub fn set(&mut self, number: u32, there: bool) {
         self.read = None;
@@ -209,6 +214,9 @@ pub struct Attendee {
     pub number: u64,
     /// The days on which it was there.
     pub days: Bits,
+    /// Days that were forgotten and wait to be taken back: they still count for the day, not for the subject.
+    #[serde(default, skip_serializing_if = "Bits::is_empty")]
+    pub forgotten: Bits,
 }
 
 /// Names a board in one of its seasons.

@@ -3,11 +3,13 @@
 mod counting;
 mod report;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::day::Day;
+use crate::hash::digest;
 use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::time::{Stamp, Timestamp};
@@ -87,6 +89,8 @@ pub enum Key {
     Board(Name),
     /// A member's score.
     Score(ScoreKey),
+    /// Every name that was ever declared.
+    Names,
 }
 
 /// The value of a row.
@@ -124,6 +128,8 @@ pub enum Row {
     Board(Vec<Timestamp>),
     /// See [`Score`].
     Score(Score),
+    /// See [`Names`].
+    Names(Names),
 }
 
 /// A registered object.
@@ -139,13 +145,68 @@ pub struct Object {
     pub updated_at: Timestamp,
 }
 
-/// A subject that is suspended. Without a row, a subject is simply itself.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// A subject that is suspended, or is being forgotten, or both. Without a row, a subject is simply itself.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Subject {
+    /// While it is suspended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Suspension>,
+    /// Until the job that forgets it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forgotten: Option<Forgotten>,
+}
+
+/// Why a subject can make no edges.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Suspension {
     /// Since when.
-    pub suspended_at: Timestamp,
+    pub at: Timestamp,
     /// The job that hides its edges.
     pub job: JobId,
+}
+
+/// What a subject that is being forgotten has left behind.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Forgotten {
+    /// Edges made before this count as gone; what it makes from now on is stamped later.
+    pub before: Stamp,
+    /// How many of those are still there, in relations that limit how many a subject has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left: BTreeMap<Name, i64>,
+}
+
+impl Subject {
+    /// Whether an edge is one that was forgotten, and is only waiting to be removed.
+    pub fn has_forgotten(&self, edge: &Edge) -> bool {
+        self.forgotten.as_ref().is_some_and(|forgotten| edge.created < forgotten.before)
+    }
+
+    /// The stamp of what it makes now: later than what was forgotten, whatever another server's stamp was.
+    pub fn stamp(&self, stamp: Stamp) -> Stamp {
+        self.forgotten.as_ref().map_or(stamp, |forgotten| stamp.max(Stamp(forgotten.before.0 + 1)))
+    }
+
+    /// The row that says this, or none where there is nothing to say.
+    pub fn into_row(self) -> Option<Row> {
+        (self != Self::default()).then_some(Row::Subject(self))
+    }
+}
+
+/// Every name that was ever declared: what is not declared any more may still hold what is to be forgotten.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Names {
+    /// Counters.
+    #[serde(default)]
+    pub counters: BTreeSet<Name>,
+    /// Unique counts.
+    #[serde(default)]
+    pub uniques: BTreeSet<Name>,
+    /// Attendance sheets.
+    #[serde(default)]
+    pub sheets: BTreeSet<Name>,
+    /// Boards.
+    #[serde(default)]
+    pub boards: BTreeSet<Name>,
 }
 
 /// Names a remembered answer: the key is the caller's own, so callers cannot meet.
@@ -173,10 +234,16 @@ pub struct Replay {
 pub struct JobId(pub u64);
 
 impl JobId {
-    /// The copy that fills a store, see [`Work::Copy`]. Other ids are random.
+    /// The copy that fills a store, see [`Work::Copy`].
     pub const COPY: Self = Self(0);
     /// Says which verification runs, see [`Work::Verifying`].
     pub const VERIFY: Self = Self(1);
+
+    /// The job that does this to whom. It is the same one however often it is asked for, so that nobody fills a store
+    /// with jobs; and a row that is named like this names nobody.
+    pub fn of(kind: JobKind, whom: &str) -> Self {
+        Self(digest(&[kind.name(), whom])[0])
+    }
 }
 
 /// A round of a verification: one recount, by one server.
@@ -193,7 +260,8 @@ pub struct Round {
 pub struct Job {
     /// What it does.
     pub work: Work,
-    /// Only edges made before this are touched: what comes later is a new life.
+    /// Only edges made before this are touched: what comes later is a new life. It moves up when the same is asked for
+    /// again before the job has ended.
     pub before: Stamp,
     /// How many edges it has changed.
     pub edges: u64,
@@ -201,6 +269,32 @@ pub struct Job {
     pub created_at: Timestamp,
     /// When it ended.
     pub finished_at: Option<Timestamp>,
+}
+
+/// The kinds of jobs that are about somebody or something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// See [`Work::Forget`].
+    Forget,
+    /// See [`Work::Clear`].
+    Clear,
+    /// See [`Work::Hide`].
+    Hide,
+    /// See [`Work::Show`].
+    Show,
+}
+
+impl JobKind {
+    /// Its name, as clients see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Forget => "forget",
+            Self::Clear => "clear",
+            Self::Hide => "hide",
+            Self::Show => "show",
+        }
+    }
 }
 
 /// What a job does.
@@ -226,6 +320,11 @@ pub enum Work {
     Show {
         /// Whose.
         subject: SubjectId,
+    },
+    /// It has ended, and does not name anybody any more.
+    Ended {
+        /// What it did.
+        work: JobKind,
     },
     /// Fills this store with the rows of another. Nobody serves from it until that is done.
     Copy {

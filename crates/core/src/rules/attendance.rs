@@ -76,17 +76,45 @@ pub fn change(
 ) -> Result<Bits, Stop> {
     let mut attendee = match known {
         Some(attendee) => attendee,
-        None => Attendee { number: number(sheet, subject, view)?, days: Bits::default() },
+        None => {
+            let (days, forgotten) = (Bits::default(), Bits::default());
+            Attendee { number: number(sheet, subject, view)?, days, forgotten }
+        }
     };
-    mark(sheet, day, attendee.number, present, view)?;
-    view.add(&TotalKey::Present { sheet: sheet.clone(), day }, if present { 1 } else { -1 })?;
+    if attendee.forgotten.contains(day.0) {
+        // It was forgotten and comes anew: one taken back, one added.
+        attendee.forgotten.set(day.0, false);
+    } else {
+        mark(sheet, day, attendee.number, present, view)?;
+        view.add(&TotalKey::Present { sheet: sheet.clone(), day }, if present { 1 } else { -1 })?;
+    }
     view.charge_total();
     attendee.days.set(day.0, present);
     let days = attendee.days.clone();
     // A number is given once, so who has one keeps it.
-    let stays = !days.is_empty() || attendee.number >= NUMBERED_FROM;
+    let stays = !days.is_empty() || !attendee.forgotten.is_empty() || attendee.number >= NUMBERED_FROM;
     view.set(Key::Attendee(sheet.clone(), subject.clone()), stays.then_some(Row::Attendee(attendee)))?;
     Ok(days)
+}
+
+/// Makes a subject's days count no more for itself. Says whether it had any. See [`take_back`].
+pub fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
+    let row = Key::Attendee(sheet.clone(), subject.clone());
+    let Some(Row::Attendee(mut attendee)) = view.row_uncounted(&row)? else { return Ok(false) };
+    if attendee.days.is_empty() && attendee.forgotten.is_empty() {
+        view.set_uncounted(row, None)?;
+        return Ok(false);
+    }
+    let days = std::mem::take(&mut attendee.days);
+    attendee.forgotten = if attendee.forgotten.is_empty() { days } else { attendee.forgotten.union(&days) };
+    view.set_uncounted(row, Some(Row::Attendee(attendee)))?;
+    Ok(true)
+}
+
+/// Takes a forgotten day back from the day itself.
+pub fn take_back(sheet: &Name, day: Day, number: u64, view: &mut View) -> Result<(), Stop> {
+    mark(sheet, day, number, false, view)?;
+    view.add(&TotalKey::Present { sheet: sheet.clone(), day }, -1).map(|_| ())
 }
 
 /// An id that is a plain number.

@@ -100,6 +100,16 @@ pub fn put(
     view.set(Key::Score(key.clone()), after.map(Row::Score))
 }
 
+/// Takes a score away from a board that need not be declared any more, so that nobody knows how its ties were ranked:
+/// by whether its levels are there.
+pub fn take(key: &ScoreKey, score: Score, view: &mut View) -> Result<(), Stop> {
+    let level = level_key(&key.board, score.score)?;
+    if view.row_uncounted(&Key::Score(level.clone()))?.is_some() {
+        move_level(level, score.score, -1, view)?;
+    }
+    view.set(Key::Score(key.clone()), None)
+}
+
 /// The different scores of a board are a board of their own, in which each stands once.
 fn level_key(board: &BoardKey, score: i64) -> Result<ScoreKey, Refusal> {
     Ok(ScoreKey { board: BoardKey { levels: true, ..board.clone() }, member: SubjectId::new(&score.to_string())? })

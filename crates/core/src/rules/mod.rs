@@ -8,6 +8,7 @@ pub mod forget;
 pub mod job;
 pub mod key;
 pub mod limit;
+pub mod names;
 pub mod object;
 pub mod once;
 pub mod relation;

@@ -7,8 +7,8 @@ use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::{self, Meta};
-use crate::rows::{Edge, EdgeKey, Key, Object, Row, TotalKey};
-use crate::rules::{limit, object};
+use crate::rows::{Edge, EdgeKey, Key, Object, Row, Subject, TotalKey};
+use crate::rules::{limit, object, subject};
 use crate::view::{Stop, View};
 
 /// Names the edge of a command.
@@ -27,13 +27,17 @@ pub fn relate(
     let relation = context.catalog.relation(&key.relation)?;
     check_request(relation, kind, meta)?;
     want(relation, key, relation.when.relate.as_ref(), view)?;
-    let suspended = view.row_uncounted(&Key::Subject(key.subject.clone()))?.is_some();
+    let subject = subject::read(&key.subject, view)?;
     let existing = view.edge(key)?;
     check_object(relation, key, relation.when.relate.as_ref(), meta, context, view)?;
-    if suspended {
+    if subject.suspended.is_some() {
         return Err(Refusal::Suspended(key.subject.clone()).into());
     }
     match existing {
+        Some(edge) if subject.has_forgotten(&edge) => {
+            drop_forgotten(key, &edge, view)?;
+            create(relation, key, kind, meta, context, view)
+        }
         Some(edge) => relate_again(relation, key, edge, kind, meta, context, view),
         None => create(relation, key, kind, meta, context, view),
     }
@@ -44,7 +48,12 @@ pub fn unrelate(key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result
     let relation = context.catalog.relation(&key.relation)?;
     let condition = relation.when.unrelate.as_ref();
     want(relation, key, condition, view)?;
-    let existing = view.edge(key)?;
+    let mut existing = view.edge(key)?;
+    let subject = subject::read(&key.subject, view)?;
+    if let Some(edge) = existing.take_if(|edge| subject.has_forgotten(edge)) {
+        // The job would come to it sooner or later; to the caller it was not there.
+        drop_forgotten(key, &edge, view)?;
+    }
     if let Some(condition) = condition {
         let meta = existing.as_ref().and_then(|edge| edge.meta.clone());
         let found = if condition.reads_object() { object::read(&key.object, view)? } else { None };
@@ -72,18 +81,37 @@ pub fn toggle(
 ) -> Result<Reply, Stop> {
     let relation = context.catalog.relation(&key.relation)?;
     want(relation, key, None, view)?;
+    let subject = subject::read(&key.subject, view)?;
     match view.row_uncounted(&Key::Edge(key.clone()))? {
-        Some(_) => unrelate(key, context, view),
-        None => relate(key, kind, meta, context, view),
+        Some(Row::Edge(edge)) if !subject.has_forgotten(&edge) => unrelate(key, context, view),
+        _ => relate(key, kind, meta, context, view),
     }
 }
 
 /// Takes an edge away with everything that counts it. Jobs use it too.
 pub fn remove(key: &EdgeKey, edge: &Edge, view: &mut View) -> Result<(), Stop> {
+    uncount(key, edge, view)?;
+    view.set(Key::Edge(key.clone()), None)
+}
+
+/// The same for an edge that counts as gone already, so that it costs the caller nothing.
+fn drop_forgotten(key: &EdgeKey, edge: &Edge, view: &mut View) -> Result<(), Stop> {
+    uncount(key, edge, view)?;
+    view.set_uncounted(Key::Edge(key.clone()), None)
+}
+
+fn uncount(key: &EdgeKey, edge: &Edge, view: &mut View) -> Result<(), Stop> {
     for total in key.totals(edge) {
         view.add(&total, -1)?;
     }
-    view.set(Key::Edge(key.clone()), None)
+    let mut known = subject::read(&key.subject, view)?;
+    if known.has_forgotten(edge)
+        && let Some(left) = known.forgotten.as_mut().and_then(|forgotten| forgotten.left.get_mut(&key.relation))
+    {
+        *left -= 1;
+        view.set_uncounted(Key::Subject(key.subject.clone()), known.into_row())?;
+    }
+    Ok(())
 }
 
 /// Hides an edge or shows it again; the subject's own total counts both.
@@ -201,21 +229,27 @@ fn create(
     context: &Context<'_>,
     view: &mut View,
 ) -> Result<Reply, Stop> {
+    let subject = subject::read(&key.subject, view)?;
     if let Some(limit) = relation.limit_per_subject {
-        if view.total_decided(&subject_total(key))? >= i64::from(limit) {
+        if view.total_decided(&subject_total(key))? - forgotten_of(&subject, &key.relation) >= i64::from(limit) {
             return Err(Refusal::LimitExceeded { relation: relation.name.clone(), limit }.into());
         }
         view.charge_total();
     }
     pass_limit(relation, key, context, view)?;
     let meta = meta.filter(|map| !map.is_empty()).cloned();
-    let edge = Edge { created: context.stamp, kind: kind.cloned(), meta, hidden: false };
+    let edge = Edge { created: subject.stamp(context.stamp), kind: kind.cloned(), meta, hidden: false };
     for total in key.totals(&edge) {
         view.add(&total, 1)?;
     }
     view.charge_total();
     view.set(Key::Edge(key.clone()), Some(Row::Edge(edge.clone())))?;
     active(key, &edge, true, view)
+}
+
+/// Edges that are counted still, and are gone.
+fn forgotten_of(subject: &Subject, relation: &Name) -> i64 {
+    subject.forgotten.as_ref().and_then(|forgotten| forgotten.left.get(relation)).copied().unwrap_or(0)
 }
 
 /// The edge is there already: the same again changes nothing, another kind replaces it,
@@ -234,7 +268,8 @@ fn relate_again(
         remove(key, &edge, view)?;
         // A replacement is one write of the edge, not a removal and a creation.
         let meta = meta.filter(|map| !map.is_empty()).cloned();
-        let next = Edge { created: context.stamp, kind: kind.cloned(), meta, hidden: false };
+        let created = subject::read(&key.subject, view)?.stamp(context.stamp);
+        let next = Edge { created, kind: kind.cloned(), meta, hidden: false };
         for total in key.totals(&next) {
             view.add(&total, 1)?;
         }

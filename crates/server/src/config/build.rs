@@ -62,6 +62,10 @@ impl Build {
                 user_bytes_max: self.number("idempotency.user_bytes_max"),
                 key_bytes_max: self.number("idempotency.key_bytes_max"),
             },
+            jobs_keep: match self.get("jobs.keep") {
+                Some(Value::Duration(keep)) => *keep,
+                _ => Duration::ZERO,
+            },
             backup_folder: self.text("backup.folder").into(),
             embedded: EmbeddedSettings {
                 cache_bytes: self.number("embedded.cache_bytes"),

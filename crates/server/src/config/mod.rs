@@ -74,6 +74,8 @@ pub struct Settings {
     pub idempotency_ttl: Duration,
     /// How much is remembered.
     pub remembered: Remembered,
+    /// How long a job that has ended is kept.
+    pub jobs_keep: Duration,
     /// Where backups are written.
     pub backup_folder: PathBuf,
     /// Memory of a store in a folder.
@@ -167,6 +169,7 @@ impl Settings {
             counted.declare(&mut catalog.counting);
         }
         catalog.idempotency_ttl_ms = u64::try_from(self.idempotency_ttl.as_millis()).unwrap_or(u64::MAX);
+        catalog.jobs_ttl_ms = u64::try_from(self.jobs_keep.as_millis()).unwrap_or(u64::MAX);
         catalog
     }
 }

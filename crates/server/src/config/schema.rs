@@ -102,6 +102,7 @@ pub const SECTIONS: &[(&str, &str)] = &[
     ("limits", "A limit on everything. Past one the caller gets a clear error and nothing is half done."),
     ("log", "What the server writes to standard error."),
     ("idempotency", "Replayed answers."),
+    ("jobs", "Long work: forgetting, suspending, deleting."),
     ("backup", "Copies of the store."),
     ("embedded", "Memory of a store in a folder; how much data there is makes no difference. See docs/operate."),
 ];
@@ -287,6 +288,13 @@ pub const SETTINGS: &[Setting] = &[
         "About how many bytes of answers are remembered for one user in an hour, by each server. Past it\n429, with Retry-After.",
     ),
     row("idempotency.key_bytes_max", Kind::Integer(1_024, 1 << 50), "4294967296", File, "The same for one API key."),
+    row(
+        "jobs.keep",
+        Kind::Duration(SECOND, MONTH),
+        "7d",
+        File,
+        "How long a job that has ended can be asked for. It names nobody any more.",
+    ),
     row(
         "backup.folder",
         Kind::Text,

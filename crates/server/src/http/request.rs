@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 use tally::core::catalog::ReadPolicy;
 use tally::core::command::Once;
-use tally::core::hash::fingerprint;
+use tally::core::hash::{digest_text, fingerprint};
 use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use tally::core::rows::{ReplayKey, Role};
 use tally::core::{Auth, SubjectId};
@@ -84,12 +84,12 @@ impl Caller {
         }
     }
 
-    /// A subject from the path; `me` is the token's own.
+    /// A subject that the caller names, in a path, a query or a body; `me` is the token's own, and nobody else's name.
     pub fn subject(&self, segment: &str) -> Result<SubjectId, Problem> {
         match (segment, self.own_subject()) {
             ("me", Some(own)) => Ok(own.clone()),
             ("me", None) => {
-                Err(Problem::bad_request("`me` stands for the subject of a user's token; an API key has none"))
+                Err(Problem::bad_request("`me` stands for the subject of a user's token, and is no subject's name; an API key has none"))
             }
             _ => Ok(SubjectId::new(segment)?),
         }
@@ -108,7 +108,8 @@ impl Caller {
     /// Whose idempotency keys these are.
     fn name(&self) -> String {
         match &self.principal {
-            Some(Principal::User { subject, .. }) => format!("user:{subject}"),
+            // Not by name: what is remembered outlives who is forgotten.
+            Some(Principal::User { subject, .. }) => format!("user:{}", digest_text(&[subject.as_str()])),
             Some(Principal::Key { id, .. }) => format!("key:{id}"),
             Some(Principal::Dev) => "dev".into(),
             None => "nobody".into(),

@@ -9,3 +9,4 @@ mod dev;
 mod jwt;
 mod keys;
 mod matrix;
+mod privacy;

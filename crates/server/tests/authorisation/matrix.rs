@@ -53,7 +53,7 @@ const CALLS: [Call; 48] = [
     call("PUT",    "/v1/objects/post:1",                            [No,  Yes,  Yes,  No,     No]),
     call("GET",    "/v1/objects/post:1",                            [Yes, Yes,  Yes,  No,     No]),
     call("DELETE", "/v1/objects/post:1",                            [No,  Yes,  Yes,  No,     No]),
-    call("GET",    "/v1/jobs/job_0000000000000000",                 [Yes, Yes,  Yes,  Yes,    Yes]),
+    call("GET",    "/v1/jobs/job_0000000000000000",                 [Yes, Yes,  Yes,  No,     No]),
     call("POST",   "/v1/verify",                                    [No,  No,   Yes,  No,     No]),
     call("POST",   "/v1/backup",                                    [No,  No,   Yes,  No,     No]),
     with("POST",   "/v1/keys", r#"{"role":"read"}"#,                [No,  No,   Yes,  No,     No]),

@@ -93,6 +93,7 @@ fn value(row: &Row) -> Result<Vec<u8>, StoreError> {
         Row::Attendee(row) => json(row),
         Row::Board(row) => json(row),
         Row::Score(row) => json(row),
+        Row::Names(row) => json(row),
     }
 }
 

@@ -99,7 +99,7 @@ impl<E: Engine> Reader<'_, E> {
     async fn attendee(&self, sheet: Name, subject: SubjectId) -> Result<Attendee, Error> {
         Ok(match self.row(Key::Attendee(sheet, subject)).await? {
             Some(Row::Attendee(attendee)) => attendee,
-            _ => Attendee { number: 0, days: Default::default() },
+            _ => Attendee { number: 0, days: Default::default(), forgotten: Default::default() },
         })
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tally::core::rows::{
     ApiKey, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Job, JobId, Key, LimitKey,
-    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, TotalKey, Used, UsedState, Work,
+    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey, Used, UsedState, Work,
 };
 use tally::core::time::Stamp;
 use tally::core::view::{View, Wants};
@@ -55,7 +55,7 @@ pub(crate) fn rows() -> BTreeMap<Key, Row> {
         |work, finished_at| Row::Job(Job { work, before: NEWEST, edges: 1, created_at: Timestamp(5), finished_at });
     rows.insert(Key::Job(HIDING), job(Work::Hide { subject: subject("alice") }, None));
     rows.insert(Key::Job(JobId(78)), job(Work::Clear { object: object("post:9") }, Some(Timestamp(6))));
-    let suspended = Subject { suspended_at: Timestamp(4), job: HIDING };
+    let suspended = Subject { suspended: Some(Suspension { at: Timestamp(4), job: HIDING }), forgotten: None };
     rows.insert(Key::Subject(subject("alice")), Row::Subject(suspended));
     let attributes = Arc::new(json!({"owner": "alice"}).as_object().unwrap().clone());
     let (created_at, updated_at) = (Timestamp(1), Timestamp(2));
@@ -94,7 +94,7 @@ fn counted() -> BTreeMap<Key, Row> {
         (Key::Sheet(name("daily")), Row::Sheet((1 << 40) + 1)),
         (Key::Day(name("daily"), Day(20_000)), Row::Day(vec![1 << 24])),
         (Key::Chunk(chunk), Row::Chunk(bits)),
-        (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(Attendee { number: 1 << 40, days })),
+        (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(Attendee { number: 1 << 40, forgotten: days.clone(), days })),
         (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
     ])
 }

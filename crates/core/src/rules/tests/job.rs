@@ -74,7 +74,7 @@ fn edges_newer_than_the_job_are_left_alone() {
         relate like post:1 alice            -> active changed count=1
         forget alice                        -> job1 forget running edges=0
         delete post:1                       -> job2 clear running edges=0
-        unrelate like post:1 alice          -> inactive changed count=0
+        unrelate like post:1 alice          -> inactive count=0
         relate like post:1 alice            -> active changed count=1
         sweep job1 like/post:1/alice        -> job1 forget running edges=0
         sweep job2 like/post:1/alice        -> job2 clear running edges=0
@@ -92,25 +92,25 @@ fn hiding_that_was_overtaken_by_a_restore_ends() {
         restore alice                       -> job2 show running edges=0
         sweep job1 like/post:1/alice        -> job1 hide done edges=0
         count like post:1                   -> 1
-        # Suspended again: the first job is not the one that hides now.
-        suspend alice                       -> job3 hide running edges=0
-        sweep job3 like/post:1/alice        -> job3 hide running edges=1
+        # Suspended again: the same job begins anew.
+        suspend alice                       -> job1 hide running edges=0
+        sweep job1 like/post:1/alice        -> job1 hide running edges=1
         count like post:1                   -> 0
         "#,
     );
 }
 
 #[test]
-fn an_old_hiding_does_not_stand_in_for_a_new_one() {
+fn a_hiding_that_was_overtaken_goes_on_when_it_is_asked_for_again() {
     check(
         r#"
         relate like post:1 alice            -> active changed count=1
         suspend alice                       -> job1 hide running edges=0
         restore alice                       -> job2 show running edges=0
         relate like post:2 alice            -> active changed count=1
-        suspend alice                       -> job3 hide running edges=0
-        sweep job1 like/post:1/alice        -> job1 hide done edges=0
-        sweep job3 like/post:1/alice like/post:2/alice -> job3 hide running edges=2
+        suspend alice                       -> job1 hide running edges=0
+        sweep job1 like/post:1/alice        -> job1 hide running edges=1
+        sweep job1 like/post:1/alice like/post:2/alice -> job1 hide running edges=2
         "#,
     );
 }
@@ -124,7 +124,7 @@ fn showing_that_was_overtaken_by_a_suspension_ends() {
         sweep job1 like/post:1/alice        -> job1 hide running edges=1
         sweep job1                          -> job1 hide done edges=1
         restore alice                       -> job2 show running edges=0
-        suspend alice                       -> job3 hide running edges=0
+        suspend alice                       -> job1 hide running edges=0
         sweep job2 like/post:1/alice        -> job2 show done edges=0
         hidden like alice                   -> post:1
         count like post:1                   -> 0

@@ -111,7 +111,8 @@ pub(super) fn read(world: &World, words: &[&str]) -> Command {
         ["suspend", who] => Command::Suspend { subject: subject(who) },
         ["restore", who] => Command::Restore { subject: subject(who) },
         ["sweep", job, edges @ ..] => {
-            Command::Sweep { job: job_id(world, job), edges: edges.iter().map(|text| edge(text)).collect() }
+            let edges = edges.iter().map(|text| edge(text)).collect();
+            Command::Sweep { job: job_id(world, job), before: crate::time::Stamp(u64::MAX), edges }
         }
         ["repair", relation, id, by] => {
             Command::Repair { found_in: None, total: count_key(relation, id), by: by.parse().unwrap() }

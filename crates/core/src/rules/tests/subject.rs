@@ -84,15 +84,21 @@ fn a_suspended_subject_makes_nothing_and_may_remove() {
 }
 
 #[test]
-fn suspending_twice_and_restoring_twice_are_conflicts() {
+fn an_answer_that_was_lost_is_given_again() {
     check(
         r#"
         restore alice       -> conflict
         suspend alice       -> job1 hide running edges=0
-        suspend alice       -> conflict
+        suspend alice       -> job1 hide running edges=0
+        sweep job1          -> job1 hide done edges=0
+        suspend alice       -> job1 hide done edges=0
         restore alice       -> job2 show running edges=0
-        restore alice       -> conflict
-        suspend alice       -> job3 hide running edges=0
+        restore alice       -> job2 show running edges=0
+        sweep job2          -> job2 show done edges=0
+        restore alice       -> job2 show done edges=0
+        # The same job again, for another suspension.
+        suspend alice       -> job1 hide running edges=0
+        restore alice       -> job2 show running edges=0
         "#,
     );
 }
@@ -119,7 +125,7 @@ fn relating_right_after_a_restore_shows_the_edge_with_its_time() {
 }
 
 #[test]
-fn forgetting_a_suspended_subject_removes_what_is_hidden_and_lifts_the_suspension() {
+fn forgetting_a_suspended_subject_removes_what_is_hidden_and_leaves_it_suspended() {
     check(
         r#"
         relate like post:1 alice                -> active changed count=1
@@ -127,12 +133,84 @@ fn forgetting_a_suspended_subject_removes_what_is_hidden_and_lifts_the_suspensio
         suspend alice                           -> job1 hide running edges=0
         sweep job1 like/post:1/alice            -> job1 hide running edges=1
         forget alice                            -> job2 forget running edges=0
-        # What is left of the hiding has nothing to do any more.
-        sweep job1 like/post:2/alice            -> job1 hide done edges=1
+        relate like post:3 alice                -> forbidden suspended
+        sweep job1 like/post:2/alice            -> job1 hide running edges=2
         sweep job2 like/post:1/alice like/post:2/alice -> job2 forget running edges=2
         sweep job2                              -> job2 forget done edges=2
         total like alice                        -> 0
+        # Forgetting oneself is no way out.
+        relate like post:3 alice                -> forbidden suspended
+        restore alice                           -> job3 show running edges=0
         relate like post:3 alice                -> active changed count=1
+        "#,
+    );
+}
+
+#[test]
+fn what_was_forgotten_is_gone_before_the_job_comes_to_it() {
+    check(
+        r#"
+        relate like post:1 alice                -> active changed count=1
+        relate like post:2 alice                -> active changed count=1
+        relate like post:3 alice                -> active changed count=1
+        relate pin post:1 alice                 -> active changed count=1
+        relate pin post:4 alice                 -> active changed count=1
+        clock 2000
+        forget alice                            -> job1 forget running edges=0
+        # The clock of another server may be behind: what comes is later all the same.
+        clock 500
+        relate like post:1 alice                -> active changed count=1
+        edge like post:1 alice                  -> at=2000
+        relate like post:1 alice                -> active count=1
+        unrelate like post:2 alice              -> inactive count=0
+        toggle like post:3 alice                -> active changed count=1
+        # The old ones do not count against the limit; the new ones do.
+        relate pin post:2 alice                 -> active changed count=1
+        relate pin post:5 alice                 -> active changed count=1
+        relate pin post:3 alice                 -> limit_exceeded
+        sweep job1 like/post:1/alice like/post:2/alice like/post:3/alice pin/post:1/alice pin/post:2/alice -> job1 forget running edges=1
+        relate pin post:3 alice                 -> limit_exceeded
+        sweep job1 pin/post:4/alice             -> job1 forget running edges=2
+        relate pin post:3 alice                 -> limit_exceeded
+        sweep job1                              -> job1 forget done edges=2
+        objects like alice                      -> post:3 post:1
+        total pin alice                         -> 2
+        relate pin post:3 alice                 -> limit_exceeded
+        "#,
+    );
+}
+
+#[test]
+fn forgetting_again_is_the_same_job_and_takes_more() {
+    check(
+        r#"
+        relate like post:1 alice                -> active changed count=1
+        forget alice                            -> job1 forget running edges=0
+        sweep job1 like/post:1/alice            -> job1 forget running edges=1
+        relate like post:2 alice                -> active changed count=1
+        forget alice                            -> job1 forget running edges=1
+        relate like post:3 alice                -> active changed count=1
+        sweep job1 like/post:2/alice like/post:3/alice -> job1 forget running edges=2
+        sweep job1                              -> job1 forget done edges=2
+        objects like alice                      -> post:3
+        # Begun anew when it has ended, under the same name.
+        forget alice                            -> job1 forget running edges=0
+        "#,
+    );
+}
+
+#[test]
+fn showing_leaves_what_was_forgotten_where_its_job_looks_last() {
+    check(
+        r#"
+        relate like post:1 alice                -> active changed count=1
+        suspend alice                           -> job1 hide running edges=0
+        sweep job1 like/post:1/alice            -> job1 hide running edges=1
+        restore alice                           -> job2 show running edges=0
+        forget alice                            -> job3 forget running edges=0
+        sweep job2 like/post:1/alice            -> job2 show running edges=0
+        hidden like alice                       -> post:1
+        sweep job3 like/post:1/alice            -> job3 forget running edges=1
         "#,
     );
 }

@@ -57,7 +57,9 @@ impl World {
         // Far apart, so that a batch may use several.
         self.id += 1_000;
         let (decided, changes) = self.decide(&call, stamp);
-        if !remembers && !is_change(&decided) {
+        // What was forgotten may be taken away before its job comes to it.
+        let is_forgetting = self.rows.values().any(|row| matches!(row, Row::Subject(row) if row.forgotten.is_some()));
+        if !remembers && !is_forgetting && !is_change(&decided) {
             assert!(changes.is_empty(), "{:?} wrote {changes:?}", decided.reply);
         }
         self.take(changes);
@@ -136,7 +138,7 @@ impl World {
         }
         for (key, row) in &self.rows {
             if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
-                for day in attendee.days.bitmap() {
+                for day in attendee.days.bitmap().iter().chain(attendee.forgotten.bitmap()) {
                     let total = TotalKey::Present { sheet: sheet.clone(), day: Day(day) };
                     *counted.entry(total).or_default() += 1;
                 }

@@ -151,7 +151,11 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
 }
 
 /// Passes a command that the caller may send.
-fn allowed(command: Command, caller: &Caller) -> Result<Command, Refusal> {
+fn allowed(mut command: Command, caller: &Caller) -> Result<Command, Refusal> {
+    if let Some(subject) = command.acting_mut() {
+        // `me` means in a batch what it means in a path.
+        *subject = caller.subject(subject.as_str()).map_err(|problem| Refusal::bad_request(&*problem.detail))?;
+    }
     let (call, subject) = match &command {
         Command::Relate { subject, .. } | Command::Unrelate { subject, .. } | Command::Toggle { subject, .. } => {
             (Call::Batch, Some(subject))

@@ -48,7 +48,10 @@ pub async fn read(State(app): State<App>, caller: Caller, Json(body): Json<FeedB
     if !counters.is_empty() {
         caller.may(Call::ReadCounter, None, None)?;
     }
-    let viewer = viewer.or_else(|| caller.own_subject().cloned());
+    let viewer = match viewer {
+        Some(named) => Some(caller.subject(named.as_str())?),
+        None => caller.own_subject().cloned(),
+    };
     for relation in &relations {
         let policy = app.tally.catalog().relation(relation).map_err(Problem::from)?.read;
         caller.may(Call::ReadFeed, viewer.as_ref(), Some(policy))?;

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use tally::core::command::{Call as Asked, Command, JobReply};
-use tally::core::rows::JobId;
+use tally::core::rows::{JobId, JobKind};
 use tally::core::{Query, SubjectId};
 
 use super::{Outcome, ask};
@@ -29,7 +29,8 @@ async fn begin(
 
 /// Forget a subject everywhere
 ///
-/// Removes every edge that it has now, with every count right. What it does afterwards is a new life.
+/// Removes everything that it has done until now, with every count right. What it does from now on is a new life, and
+/// stays. Asked for again before it is done, it is the same job, which then also takes what has come since.
 #[utoipa::path(
     delete, path = "/v1/subjects/{subject}", tag = "Subjects",
     params(("subject" = String, Path, description = "Whom; `me` for a user's own token")),
@@ -41,7 +42,8 @@ pub async fn forget(State(app): State<App>, caller: Caller, Segments(subject): S
 
 /// Suspend a subject
 ///
-/// Hides its edges from lists and counts, and refuses new ones, until it is restored.
+/// Hides its edges from lists and counts, and refuses new ones, until it is restored. Forgetting does not lift it. Asked
+/// for again, it is the same job.
 #[utoipa::path(
     post, path = "/v1/subjects/{subject}/suspend", tag = "Subjects",
     params(("subject" = String, Path, description = "Whom")),
@@ -53,7 +55,7 @@ pub async fn suspend(State(app): State<App>, caller: Caller, Segments(subject): 
 
 /// Restore a suspended subject
 ///
-/// Brings its edges back with their times.
+/// Brings its edges back with their times. Asked for again, it is the same job.
 #[utoipa::path(
     post, path = "/v1/subjects/{subject}/restore", tag = "Subjects",
     params(("subject" = String, Path, description = "Whom")),
@@ -63,7 +65,16 @@ pub async fn restore(State(app): State<App>, caller: Caller, Segments(subject): 
     begin(&app, &caller, Call::RestoreSubject, &subject, |subject| Command::Restore { subject }).await
 }
 
+/// Whether a job is about a subject. A job is named after what it does to whom, so this needs no look at it: a user is
+/// told the same of every job that is not its own, whether or not there is one.
+fn is_about(job: Option<JobId>, subject: &SubjectId) -> bool {
+    let own = [JobKind::Forget, JobKind::Hide, JobKind::Show].map(|kind| JobId::of(kind, subject.as_str()));
+    job.is_some_and(|job| own.contains(&job))
+}
+
 /// How far is a job?
+///
+/// A user may ask for those that are about itself. A job that has ended is kept for `jobs.keep`, a week by default.
 #[utoipa::path(
     get, path = "/v1/jobs/{job}", tag = "Running",
     params(("job" = String, Path, description = "`job` of the answer that began it")),
@@ -71,8 +82,8 @@ pub async fn restore(State(app): State<App>, caller: Caller, Segments(subject): 
 )]
 pub async fn read_job(State(app): State<App>, caller: Caller, Segments(job): Segments<String>) -> Outcome {
     caller.signed_in()?;
-    // Whoever holds a job's random id began it or was told of it, so a user asks about itself.
-    caller.may(Call::ReadJob, caller.own_subject(), None)?;
-    let id = JobId::parse(&job).ok_or_else(|| Problem::new("not_found", "there is no such job"))?;
+    let id = JobId::parse(&job);
+    caller.may(Call::ReadJob, caller.own_subject().filter(|own| is_about(id, own)), None)?;
+    let id = id.ok_or_else(|| Problem::new("not_found", "there is no such job"))?;
     Ok(reply::json(StatusCode::OK, &ask(&app, &caller, Query::Job(id)).await?))
 }

@@ -98,7 +98,9 @@ async fn assert_new_life<E: Engine>(engine: &E, universe: &Universe) {
     let dump = universe.dump(engine).await;
     let mut mine: Vec<String> = edges(&dump)
         .filter(|(key, _)| key.subject.as_str() == "alice")
-        .map(|(key, edge)| format!("{} {} {:?}", key.relation, key.object, edge.kind.as_ref().map(|kind| kind.as_str())))
+        .map(|(key, edge)| {
+            format!("{} {} {:?}", key.relation, key.object, edge.kind.as_ref().map(|kind| kind.as_str()))
+        })
         .collect();
     mine.sort();
     assert_eq!(mine, ["like post:0 None", "like post:2 None", "pin post:2 None", "reaction post:1 Some(\"wow\")"]);
@@ -150,7 +152,8 @@ async fn what_comes_after_a_forgetting_begins_anew<F: EngineFactory>(stand: Stan
 /// The same when the job is under way: counts are what is left.
 async fn live_on_after<E: Engine>(running: &Running, universe: &Universe, engine: &E) {
     assert_sound(engine, universe).await;
-    for command in [relate("like", "post:0", "alice"), relate("like", "post:2", "alice"), relate("pin", "post:2", "alice")]
+    for command in
+        [relate("like", "post:0", "alice"), relate("like", "post:2", "alice"), relate("pin", "post:2", "alice")]
     {
         assert!(edge(running, command).await.changed, "what was there before is gone");
     }
@@ -224,7 +227,11 @@ async fn a_suspension_outlives_a_forgetting<F: EngineFactory>(stand: Stand<F>) {
     running.run(Command::Restore { subject: subject("alice") }).await;
     assert!(Sweep::ALL.run(&stand, &engine, &running).await.expect("the store works"));
     let dump = universe.dump(&*engine).await;
-    assert_eq!(edges(&dump).filter(|(key, _)| key.subject.as_str() == "alice").count(), 0, "restoring brings nothing back");
+    assert_eq!(
+        edges(&dump).filter(|(key, _)| key.subject.as_str() == "alice").count(),
+        0,
+        "restoring brings nothing back"
+    );
     assert!(edge(&running, relate("like", "post:7", "alice")).await.changed);
     running.stop().await;
 }
@@ -238,9 +245,11 @@ async fn asking_twice_is_one_job<F: EngineFactory>(stand: Stand<F>) {
         other => panic!("{other:?} is not a job"),
     };
     let who = || subject("alice");
-    for command in
-        [Command::Suspend { subject: who() }, Command::Restore { subject: who() }, Command::DeleteObject { object: object("post:1") }]
-    {
+    for command in [
+        Command::Suspend { subject: who() },
+        Command::Restore { subject: who() },
+        Command::DeleteObject { object: object("post:1") },
+    ] {
         let first = job(command.clone()).await;
         assert_eq!(job(command.clone()).await.job, first.job, "an answer that was lost is given again");
         assert!(Sweep::ALL.run(&stand, &engine, &running).await.expect("the store works"));
@@ -264,7 +273,11 @@ async fn what_is_not_declared_any_more_is_forgotten_too<F: EngineFactory>(stand:
     let running = Running::start(&engine, &declared, ManualClock::at(1_000)).await;
     running.run(Command::Declare).await;
     fill(&running).await;
-    let views = |object: &str| Command::Count { counter: name("views"), key: KeyId::new(object).expect("a sample is a valid key"), by: 3 };
+    let views = |object: &str| Command::Count {
+        counter: name("views"),
+        key: KeyId::new(object).expect("a sample is a valid key"),
+        by: 3,
+    };
     running.run(views("post:1")).await;
     running.stop().await;
     let mut nothing = Catalog::default();
@@ -278,10 +291,8 @@ async fn what_is_not_declared_any_more_is_forgotten_too<F: EngineFactory>(stand:
     running.stop().await;
     assert_nobody(&*engine).await;
     let days = [DAY - 1, DAY].map(|day| TotalKey::Present { sheet: name("daily"), day: Day(day) });
-    let level = ScoreKey {
-        board: BoardKey { board: name("dense"), season: Timestamp(0), levels: true },
-        member: subject("5"),
-    };
+    let level =
+        ScoreKey { board: BoardKey { board: name("dense"), season: Timestamp(0), levels: true }, member: subject("5") };
     let wants = Wants { rows: vec![Key::Names, Key::Score(level)], totals: days.to_vec(), ranks: Vec::new() };
     let found = engine.load(&wants).await.expect("a load works");
     assert_eq!(found.totals, [1, 1], "bob is left");

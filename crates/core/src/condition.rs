@@ -1,13 +1,18 @@
 //! Conditions: small CEL expressions that decide whether something may happen.
 //!
 //! A condition that is false, not a boolean, or in error denies. Comprehensions (`all`, `exists`,
-//! `map`, `filter`) are refused when the condition is read, so that none can run for long.
+//! `map`, `filter`) are refused when the condition is read, so that none can run for long; and so is what can never be
+//! true.
+
+mod types;
 
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
-use cel::{Context, Program, Value};
+use cel::{Context, ExecutionError, Program, Value};
 
 use crate::error::Refusal;
 use crate::limits::CONDITION_CHARS_MAX;
@@ -22,6 +27,8 @@ pub struct Condition {
     program: Arc<Program>,
     reads_object: bool,
     reads_now: bool,
+    reads_subject: bool,
+    reads_meta: bool,
 }
 
 impl fmt::Debug for Condition {
@@ -59,8 +66,46 @@ impl Condition {
         if !unknown.is_empty() {
             return Err(format!("unknown name `{}`; a condition knows {}", unknown.join("`, `"), VARIABLES.join(", ")));
         }
-        let (reads_object, reads_now) = (references.has_variable("object"), references.has_variable("now"));
-        Ok(Self { text: text.into(), reads_object, reads_now, program: Arc::new(program) })
+        let reads = |name| references.has_variable(name);
+        let (reads_object, reads_now) = (reads("object"), reads("now"));
+        let (reads_subject, reads_meta) = (reads("subject"), reads("meta"));
+        types::check(program.expression())?;
+        let (text, program) = (text.into(), Arc::new(program));
+        let condition = Self { text, program, reads_object, reads_now, reads_subject, reads_meta };
+        condition.try_out()?;
+        Ok(condition)
+    }
+
+    /// Asks it about one thing and another. What fails whatever it is asked about can never be true; that something is
+    /// not there, such as a claim, says nothing.
+    fn try_out(&self) -> Result<(), String> {
+        let user = json!({"kind": "user", "subject": "alice", "claims": {}});
+        let key = json!({"kind": "key", "role": "service"});
+        let object = |exists: bool| {
+            let status = exists.then_some("published");
+            json!({"id": "1", "type": "post", "exists": exists, "status": status, "attributes": {}})
+        };
+        let mut failure = None;
+        for (auth, exists) in [(&user, true), (&user, false), (&key, true), (&key, false)] {
+            let now = crate::time::Timestamp(1_767_225_600_000);
+            let facts = Facts { auth, object: object(exists), subject: Some("alice"), meta: None, now };
+            match self.run(facts) {
+                Some(Ok(Value::Bool(_)) | Err(ExecutionError::NoSuchKey(_))) => return Ok(()),
+                Some(Ok(_)) | None => failure = Some("it is neither true nor false".to_owned()),
+                Some(Err(error)) => failure = Some(error.to_string()),
+            }
+        }
+        failure.map_or(Ok(()), |why| Err(format!("a condition that always fails: {why}")))
+    }
+
+    /// Whether the edge itself must be known to answer: who acts, or what is attached.
+    pub fn reads_subject(&self) -> bool {
+        self.reads_subject
+    }
+
+    /// Whether it asks for what is attached to an edge.
+    pub fn reads_meta(&self) -> bool {
+        self.reads_meta
     }
 
     /// Whether the object's row must be loaded to answer.
@@ -73,15 +118,17 @@ impl Condition {
         self.reads_now
     }
 
-    /// Passes, or refuses with the condition's own text.
-    pub fn check(&self, facts: Facts<'_>) -> Result<(), Refusal> {
-        match self.evaluate(facts) {
-            Some(true) => Ok(()),
-            _ => Err(Refusal::ConditionFailed(self.text.to_string())),
-        }
+    /// Whether it holds.
+    pub fn holds(&self, facts: Facts<'_>) -> bool {
+        matches!(self.run(facts), Some(Ok(Value::Bool(true))))
     }
 
-    fn evaluate(&self, facts: Facts<'_>) -> Option<bool> {
+    /// Passes, or refuses. The refusal knows the condition's text, for the log, and does not tell it.
+    pub fn check(&self, facts: Facts<'_>) -> Result<(), Refusal> {
+        if self.holds(facts) { Ok(()) } else { Err(Refusal::ConditionFailed(self.text.to_string())) }
+    }
+
+    fn run(&self, facts: Facts<'_>) -> Option<Result<Value, ExecutionError>> {
         let mut context = Context::default();
         context.add_variable_from_value("auth", to_cel(facts.auth));
         context.add_variable_from_value("object", to_cel(&facts.object));
@@ -90,10 +137,7 @@ impl Condition {
         let meta = facts.meta.map_or_else(|| to_cel(&serde_json::json!({})), map_to_cel);
         context.add_variable_from_value("meta", meta);
         context.add_variable("now", cel::Timestamp(to_chrono(facts.now)?)).ok()?;
-        match self.program.execute(&context) {
-            Ok(Value::Bool(held)) => Some(held),
-            _ => None,
-        }
+        Some(self.program.execute(&context))
     }
 }
 
@@ -172,10 +216,10 @@ mod tests {
             ("object.attributes.owner != subject", true),
             ("has(meta.memo)", false),
             ("false", false),
-            ("object.missing == 1", false),
-            ("1", false),
+            ("object.attributes.missing == 1", false),
+            ("auth.claims.age", false),
             ("auth.claims.age / 0 == 1", false),
-            ("'a' > 1", false),
+            ("auth.claims.age > 'a'", false),
         ] {
             assert_eq!(holds(text), expected, "{text}");
         }
@@ -185,6 +229,55 @@ mod tests {
     fn what_cannot_be_used_is_refused_when_it_is_read() {
         for bad in ["object.", "[1].all(x, x > 0)", "{'a': [1].map(x, x)} == {}", "request.auth != null", ""] {
             assert!(Condition::compile(bad).is_err(), "{bad}");
+        }
+        // What can never be true, with what is wrong with it.
+        for (bad, why) in [
+            ("1 + 1", "a number"),
+            ("1", "a number"),
+            ("'published'", "a text"),
+            ("auth.subject", "a text"),
+            ("object.attributes", "a map"),
+            ("now", "a time"),
+            ("[true]", "a list"),
+            ("frobnicate(auth)", "unknown function `frobnicate`"),
+            ("auth.kind == 'user' && isAdmin(subject)", "unknown function `isAdmin`"),
+            ("object.status.lowerCase() == 'open'", "unknown function `lowerCase`"),
+            ("object.owner == subject", "unknown field `owner`"),
+            ("auth.email_verified", "unknown field `email_verified`"),
+            ("user.id == 1", "unknown name `user`"),
+            ("auth.kind == 'user' && 1 + 1", "not a number"),
+            ("!subject", "not a text"),
+            ("'a' > 1", "between a text and a number"),
+            ("subject == 5", "between a text and a number"),
+            ("object.exists + 1 == 2", "between true or false and a number"),
+            ("subject in 'alice'", "not in a text"),
+            ("true ? 1 : 2", "a number"),
+            ("now > timestamp('yesterday')", "always fails"),
+            ("subject.matches('(')", "always fails"),
+            ("1 / 0 == 1", "always fails"),
+            ("size(1) == 1", "always fails"),
+        ] {
+            let told = Condition::compile(bad).err().unwrap_or_default();
+            assert!(told.contains(why), "{bad}: {told:?}");
+        }
+        for good in [
+            "true",
+            "false",
+            "auth.kind == 'key' || auth.claims.email_verified",
+            "object.status != null && object.status == 'published'",
+            "auth.claims.groups.contains('staff')",
+            "'staff' in auth.claims.groups",
+            "has(meta.memo) && size(meta.memo) < 10",
+            "now - timestamp('2020-01-01T00:00:00Z') > duration('24h')",
+            "now.getHours() >= 9",
+            "object.id.startsWith('a') ? auth.kind == 'key' : true",
+            "object.attributes['owner'] == subject",
+            "auth.claims.level + 1 > 3",
+            "subject == auth.subject",
+            "auth.role in ['admin', 'service']",
+            "string(auth.claims.age) == '5'",
+        ] {
+            assert!(Condition::compile(good).is_ok(), "{good}: {:?}", Condition::compile(good));
         }
         assert!(Condition::compile(&"!".repeat(3_000)).is_err());
     }

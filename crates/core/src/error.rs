@@ -43,8 +43,8 @@ pub enum Refusal {
     /// The subject is suspended.
     #[error("the subject `{0}` is suspended")]
     Suspended(SubjectId),
-    /// A configured condition said no, or erred.
-    #[error("the condition `{0}` does not hold")]
+    /// A configured condition said no, or erred. Its text is for the log alone.
+    #[error("a condition that is configured for this does not hold")]
     ConditionFailed(String),
     /// The edge is there with another `meta`.
     #[error("this edge exists with another meta; unrelate it first, or declare the relation with mutable_meta = true")]

@@ -114,10 +114,14 @@ impl MetaShape {
     }
 }
 
-/// Refuses a map that is too large or too deep, whatever its shape.
+/// Refuses a map that is too large or too deep, or that holds a character no database takes in a text, whatever its
+/// shape.
 pub fn check_bounds(map: &Map<String, Value>, what: &str) -> Result<(), Refusal> {
     if map.values().any(|value| depth(value) >= META_DEPTH_MAX) {
         return Err(Refusal::bad_request(format!("{what} is nested at most {META_DEPTH_MAX} deep")));
+    }
+    if map.iter().any(|(key, value)| key.contains('\0') || has_null(value)) {
+        return Err(Refusal::bad_request(format!("{what} has no character U+0000")));
     }
     let mut counter = Counter(0);
     let too_long = serde_json::to_writer(&mut counter, map).is_err();
@@ -125,6 +129,15 @@ pub fn check_bounds(map: &Map<String, Value>, what: &str) -> Result<(), Refusal>
         return Err(Refusal::TooLarge(format!("{what} has at most {META_BYTES_MAX} bytes as JSON")));
     }
     Ok(())
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(map) => map.iter().any(|(key, value)| key.contains('\0') || has_null(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 fn depth(value: &Value) -> usize {
@@ -210,5 +223,11 @@ mod tests {
         }
         assert!(check_bounds(json!({"a": deep}).as_object().unwrap(), "meta").is_err());
         assert!(check_bounds(json!({"a": [1]}).as_object().unwrap(), "meta").is_ok());
+        for bad in
+            [json!({"a": "x\u{0}"}), json!({"a\u{0}": 1}), json!({"a": [{"b": ["\u{0}"]}]}), json!({"a": {"\u{0}": 1}})]
+        {
+            assert!(check_bounds(bad.as_object().unwrap(), "meta").is_err(), "{bad}");
+        }
+        assert!(check_bounds(json!({"a": "\u{1}\n"}).as_object().unwrap(), "meta").is_ok());
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Plan<'a> {
     /// What is added to the trees of boards.
     pub(crate) nodes: Places<'a>,
     pub(crate) subjects: SubjectTotals<'a>,
+    /// Subjects whose row goes.
+    pub(crate) ended_subjects: Vec<&'a str>,
     pub(crate) subject_places: Vec<Option<usize>>,
     /// Totals of subjects that this commit changes by more than its edges account for.
     pub(crate) unexplained: SubjectTotals<'a>,
@@ -85,6 +87,9 @@ impl<'a> Plan<'a> {
             work.insert(key, (change.before.as_ref(), change.after.as_ref(), true));
         }
         for (key, (before, after, is_changed)) in work {
+            if let (Key::Subject(subject), None, true) = (key, after, is_changed) {
+                self.ended_subjects.push(subject.as_str());
+            }
             match key {
                 Key::Edge(edge) => {
                     self.put_edge(edge, before.and_then(as_edge), after.and_then(as_edge), is_changed)?

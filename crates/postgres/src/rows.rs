@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tally_core::rows::{
-    ApiKey, Attendee, Bits, BoardKey, ChunkKey, CountKey, Forgotten, Job, JobId, Key, LimitKey, Object, Replay, ReplayKey,
-    Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Used,
+    ApiKey, Attendee, Bits, BoardKey, ChunkKey, CountKey, Forgotten, Job, JobId, Key, LimitKey, Object, Replay,
+    ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Used,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Day, KeyId, Name, ObjectId, SubjectId};

@@ -216,6 +216,9 @@ WITH put AS (
 SELECT array_agg(i), array_agg(n),
        expect(count(*) FILTER (WHERE as_expected) = cardinality(array_remove($4::int8[], NULL))) FROM put";
 
+/// Drops totals of subjects about whom nothing is known any more: nothing may be left that names one who was forgotten.
+pub(crate) const DROP_EMPTY_TOTALS: &str = "DELETE FROM subject_total WHERE subject = ANY($1::text[]) AND n = 0";
+
 /// Counts the edges of subjects, and stores it. Nobody else adds meanwhile: see `fence`.
 pub(crate) const COUNT_SUBJECTS: &str = "
 INSERT INTO subject_total (subject, relation, n)

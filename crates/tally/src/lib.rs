@@ -229,6 +229,11 @@ impl<E: Engine> Tally<E> {
         query::answer(&*self.inner.engine, &self.inner.catalog, query, auth, self.now()).await
     }
 
+    /// Whether whoever asks may read the counts that these edges are part of, as far as conditions go.
+    pub async fn readable(&self, edges: &[core::rows::EdgeKey], auth: &Auth) -> Result<Vec<bool>, Error> {
+        query::readable(&*self.inner.engine, &self.inner.catalog, edges, auth, self.now()).await
+    }
+
     /// Follows the counts of some objects.
     pub fn watch(&self, objects: &[ObjectId], relations: &[Name]) -> Result<Subscription, Error> {
         self.inner.hub.subscribe(objects, relations)

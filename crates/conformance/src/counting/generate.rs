@@ -174,7 +174,7 @@ impl Generator {
 
 /// What may be known of limits.
 fn limits() -> Vec<LimitKey> {
-    let of = |limit: &str, key: &str| LimitKey { name: limit.into(), key: key.into() };
+    let of = tally_core::rules::limit::key_of;
     let declared = LIMITS.iter().flat_map(|limit| KEYS.iter().map(|key| of(limit, key)));
     let mut all: Vec<LimitKey> = declared.collect();
     all.extend(KEYS.iter().map(|key| of("counters.slow", key)));

@@ -91,7 +91,9 @@ pub(super) async fn every_row_of_counting_comes_back<F: EngineFactory>(stand: St
     let halves = |row: &Row| match row {
         Row::Unique(_) => Row::Unique(sketch(4)),
         Row::Chunk(_) => Row::Chunk(bits([1])),
-        Row::Attendee(attendee) => Row::Attendee(Attendee { days: bits([1, 2]), forgotten: Bits::default(), ..attendee.clone() }),
+        Row::Attendee(attendee) => {
+            Row::Attendee(Attendee { days: bits([1, 2]), forgotten: Bits::default(), ..attendee.clone() })
+        }
         Row::Score(score) => Row::Score(Score { score: score.score / 2 + 1, ..*score }),
         other => other.clone(),
     };

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tally_core::command::{Call, CountReply, EdgeReply, JobReply, ObjectReply, Once, Reply, ScoreChange, TakeReply};
-use tally_core::rows::{
-    BoardKey, ChunkKey, CountKey, Edge, Key, LimitKey, Row, ScoreKey, Subject, TotalKey, UsedState,
-};
+use tally_core::rows::{BoardKey, ChunkKey, CountKey, Edge, Key, Row, ScoreKey, Subject, TotalKey, UsedState};
+use tally_core::rules::limit;
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Command, Day, KeyId, Refusal};
 use tally_engine::Failure;
@@ -96,7 +95,7 @@ pub(super) fn universe() -> Universe {
     let (sheet, board) = (name("daily"), BoardKey { board: name("points"), season: Timestamp(0), levels: false });
     let mut rows = vec![
         Key::Unique(CountKey { name: name("dau"), key: key("today") }),
-        Key::Limit(LimitKey { name: "door".into(), key: "ann".into() }),
+        Key::Limit(limit::key_of("door", "ann")),
         Key::Sheet(sheet.clone()),
         Key::Day(sheet.clone(), DAY),
         Key::Chunk(ChunkKey { sheet: sheet.clone(), day: DAY, chunk: 1 << 13 }),

@@ -109,17 +109,17 @@ impl Generator {
             40..=59 => self.unrelate(),
             60..=67 => self.toggle(),
             68..=73 => self.put(),
-            74..=76 => self.beginning(|random, universe| Command::DeleteObject {
-                object: random.pick(&universe.objects).clone(),
-            }),
-            77..=79 => self
-                .beginning(|random, universe| Command::Forget { subject: random.pick(&universe.subjects).clone() }),
-            80..=82 => self.beginning(|random, universe| Command::Suspend {
-                subject: random.pick(&universe.subjects).clone(),
-            }),
-            83..=86 => self.beginning(|random, universe| Command::Restore {
-                subject: random.pick(&universe.subjects).clone(),
-            }),
+            74..=76 => self
+                .beginning(|random, universe| Command::DeleteObject { object: random.pick(&universe.objects).clone() }),
+            77..=79 => {
+                self.beginning(|random, universe| Command::Forget { subject: random.pick(&universe.subjects).clone() })
+            }
+            80..=82 => {
+                self.beginning(|random, universe| Command::Suspend { subject: random.pick(&universe.subjects).clone() })
+            }
+            83..=86 => {
+                self.beginning(|random, universe| Command::Restore { subject: random.pick(&universe.subjects).clone() })
+            }
             87..=94 => self.sweep(),
             95 => self.put_api_key(),
             96 => Command::RevokeApiKey { id: self.random.pick(&self.universe.api_keys).clone() },

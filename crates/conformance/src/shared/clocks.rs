@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use tally_core::command::{Call, Command, Once, Reply};
-use tally_core::rows::{Key, LimitKey, Row};
+use tally_core::rows::{Key, Row};
+use tally_core::rules::limit;
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
 use tally_core::{KeyId, Refusal};
@@ -75,7 +76,7 @@ pub(super) async fn no_servers_clock_gets_into_the_store<F: EngineFactory>(stand
             servers.run(server, Command::Take { limit: name("door"), key: key(&who), cost: 1 }).await;
             let after = store_time(&servers).await;
 
-            let limit = LimitKey { name: "door".into(), key: who.clone() };
+            let limit = limit::key_of("door", &who);
             let rows = vec![
                 Key::Edge(edge_key("like", "post:1", &who)),
                 Key::Replay(replay_key("app", &who)),

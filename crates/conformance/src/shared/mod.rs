@@ -6,6 +6,7 @@ mod broken;
 mod clocks;
 mod counting;
 mod ended;
+mod forgetting;
 mod history;
 mod line;
 pub mod linear;
@@ -41,6 +42,8 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             a_subject_suspended_on_one_server_is_suspended_on_all;
         history:
             histories_of_three_servers_are_linearizable;
+        forgetting:
+            what_is_answered_after_a_forgetting_stays;
         sweepers:
             jobs_carried_by_two_servers_at_once_do_no_harm;
         order:

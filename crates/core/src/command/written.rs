@@ -77,16 +77,26 @@ pub struct Written {
     /// Who was seen: observe.
     #[serde(default)]
     members: Option<Vec<String>>,
-    /// The day; today by default: attend.
+    /// The day, or `today`, which is also the default: attend.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    day: Option<Day>,
+    day: Option<WhichDay>,
     /// Whether the subject was there; true by default: attend.
     #[serde(default)]
     present: Option<bool>,
     /// How much to use, 1 by default: take.
     #[serde(default)]
     cost: Option<u64>,
+}
+
+/// A day, or none for today: written as in a path.
+struct WhichDay(Option<Day>);
+
+impl<'de> Deserialize<'de> for WhichDay {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        if text == "today" { Ok(Self(None)) } else { text.parse().map(|day| Self(Some(day))).map_err(D::Error::custom) }
+    }
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -197,7 +207,7 @@ impl TryFrom<Written> for Command {
             Op::Observe => Self::Observe { unique: need!(unique), key: need!(key), members: need!(members) },
             Op::Attend => Self::Attend {
                 sheet: need!(sheet),
-                day: written.day,
+                day: written.day.and_then(|day| day.0),
                 subject: need!(subject),
                 present: written.present.unwrap_or(true),
             },

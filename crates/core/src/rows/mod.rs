@@ -2,8 +2,8 @@
 
 mod counting;
 mod report;
+mod subject;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ pub use counting::{
 };
 
 pub use report::{DriftItem, VerifyReport};
+pub use subject::{Forgotten, Names, Subject, Suspension};
 
 /// The two ends of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -143,70 +144,6 @@ pub struct Object {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-}
-
-/// A subject that is suspended, or is being forgotten, or both. Without a row, a subject is simply itself.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Subject {
-    /// While it is suspended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suspended: Option<Suspension>,
-    /// Until the job that forgets it has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forgotten: Option<Forgotten>,
-}
-
-/// Why a subject can make no edges.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Suspension {
-    /// Since when.
-    pub at: Timestamp,
-    /// The job that hides its edges.
-    pub job: JobId,
-}
-
-/// What a subject that is being forgotten has left behind.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Forgotten {
-    /// Edges made before this count as gone; what it makes from now on is stamped later.
-    pub before: Stamp,
-    /// How many of those are still there, in relations that limit how many a subject has.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub left: BTreeMap<Name, i64>,
-}
-
-impl Subject {
-    /// Whether an edge is one that was forgotten, and is only waiting to be removed.
-    pub fn has_forgotten(&self, edge: &Edge) -> bool {
-        self.forgotten.as_ref().is_some_and(|forgotten| edge.created < forgotten.before)
-    }
-
-    /// The stamp of what it makes now: later than what was forgotten, whatever another server's stamp was.
-    pub fn stamp(&self, stamp: Stamp) -> Stamp {
-        self.forgotten.as_ref().map_or(stamp, |forgotten| stamp.max(Stamp(forgotten.before.0 + 1)))
-    }
-
-    /// The row that says this, or none where there is nothing to say.
-    pub fn into_row(self) -> Option<Row> {
-        (self != Self::default()).then_some(Row::Subject(self))
-    }
-}
-
-/// Every name that was ever declared: what is not declared any more may still hold what is to be forgotten.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Names {
-    /// Counters.
-    #[serde(default)]
-    pub counters: BTreeSet<Name>,
-    /// Unique counts.
-    #[serde(default)]
-    pub uniques: BTreeSet<Name>,
-    /// Attendance sheets.
-    #[serde(default)]
-    pub sheets: BTreeSet<Name>,
-    /// Boards.
-    #[serde(default)]
-    pub boards: BTreeSet<Name>,
 }
 
 /// Names a remembered answer: the key is the caller's own, so callers cannot meet.

@@ -190,11 +190,9 @@ fn is_older_than_its_stamp(key: &EdgeKey, job: &Job, context: &Context<'_>, view
             let required = context.catalog.relation(&key.relation).is_ok_and(|relation| relation.requires_object);
             Ok(required && view.row_uncounted(&Key::Object(object.clone()))?.is_none())
         }
-        Work::Forget { .. }
-        | Work::Copy { .. }
-        | Work::Verify { .. }
-        | Work::Verifying { .. }
-        | Work::Ended { .. } => Ok(false),
+        Work::Forget { .. } | Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. } | Work::Ended { .. } => {
+            Ok(false)
+        }
     }
 }
 

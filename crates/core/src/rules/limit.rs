@@ -7,6 +7,7 @@ use crate::catalog::{Algorithm, LimitDef, Per, RateLimit};
 use crate::command::{Reply, TakeReply};
 use crate::decide::Context;
 use crate::error::{Exhausted, Refusal};
+use crate::hash::digest_text;
 use crate::id::{KeyId, Name, SubjectId};
 use crate::rows::{Key, LimitKey, Row, Used, UsedState};
 use crate::time::{AHEAD_US_MAX, Stamp, Timestamp};
@@ -59,9 +60,16 @@ fn whose<'a>(limit: &RateLimit, subject: Option<&'a SubjectId>, object: &'a str)
     }
 }
 
-/// Names what is used of a limit.
+/// Names what is used of a limit. Whose it is is not written down: it outlives who is forgotten, since forgetting oneself
+/// is no way round a limit.
 pub fn limit_key(def: &LimitDef, key: &str) -> LimitKey {
-    LimitKey { name: def.name.clone(), key: key.to_owned() }
+    key_of(&def.name, key)
+}
+
+/// The same by the limit's name.
+pub fn key_of(name: &str, key: &str) -> LimitKey {
+    let key = if key.is_empty() { String::new() } else { digest_text(&[key]) };
+    LimitKey { name: name.to_owned(), key }
 }
 
 fn spend(def: &LimitDef, key: &LimitKey, cost: u64, context: &Context<'_>, view: &mut View) -> Result<Room, Stop> {

@@ -12,6 +12,7 @@ pub mod names;
 pub mod object;
 pub mod once;
 pub mod relation;
+mod remembered;
 pub mod subject;
 pub mod unique;
 pub mod verify;

@@ -10,6 +10,7 @@ use crate::decide::{Context, attempt};
 use crate::error::Refusal;
 use crate::limits::{REMEMBERED_BYTES_MAX, REMEMBERED_COMMAND_BYTES_MAX};
 use crate::rows::{Key, Replay, ReplayKey, Row};
+use crate::rules::remembered;
 use crate::view::{Stop, View};
 
 /// Answers from memory, or decides and remembers. Says whether it was a replay.
@@ -26,8 +27,9 @@ pub fn decide(
         if let Some(field) = first_difference(&replay.fields, &once.fields) {
             return Ok((Err(Refusal::IdempotencyKeyReused { field }), false));
         }
-        let answer = serde_json::from_str(&replay.answer)
+        let mut answer = serde_json::from_str(&replay.answer)
             .map_err(|error| Refusal::Broken(format!("a remembered answer is unreadable: {error}")))?;
+        remembered::fill(&mut answer, command);
         return Ok((answer, true));
     }
     // The answer is written down, so it cannot be corrected afterwards.
@@ -36,7 +38,9 @@ pub fn decide(
     view.set_exact(exact);
     let reply = reply?;
     if !is_worth_another_try(&reply) {
-        let answer = kept(&reply, command)?;
+        let mut blank = reply.clone();
+        remembered::blank(&mut blank, command)?;
+        let answer = kept(&blank, command)?;
         let expires_at = context.now().plus_ms(context.catalog.idempotency_ttl_ms);
         let replay = Replay { fields: once.fields.clone(), answer, expires_at };
         view.set_uncounted(key, Some(Row::Replay(replay)))?;

@@ -51,7 +51,7 @@ INSERT INTO object_total (object, relation, kind, n) SELECT 'key-' || n, 'views'
 INSERT INTO rate_limit SELECT 'posting', 'key-' || n, '{\"log\":[]}', timestamptz '2100-01-01' + n * interval '1 second'
 FROM generate_series(1, $ / 10) AS n;
 INSERT INTO unique_count SELECT 'dau', 'key-' || n, '' FROM generate_series(1, $ / 10) AS n;
-INSERT INTO attendee SELECT 'daily', 'who-' || n, n, '' FROM generate_series(1, $ / 10) AS n;
+INSERT INTO attendee SELECT 'daily', 'who-' || n, n, '', '' FROM generate_series(1, $ / 10) AS n;
 INSERT INTO attendance_chunk SELECT 'daily', date '2020-01-01' + n, 0, '' FROM generate_series(1, $ / 10) AS n;
 INSERT INTO attendance_day SELECT 'daily', date '2020-01-01' + n, '{0}' FROM generate_series(1, $ / 10) AS n";
 

@@ -99,7 +99,9 @@ impl Dice {
             Key::Sheet(_) => Row::Sheet(u64::MAX - self.roll(9)),
             Key::Day(..) => Row::Day(vec![self.roll(9), u64::MAX]),
             Key::Chunk(_) => Row::Chunk(self.bits()),
-            Key::Attendee(..) => Row::Attendee(Attendee { number: u64::MAX - self.roll(9), days: self.bits(), forgotten: self.bits() }),
+            Key::Attendee(..) => {
+                Row::Attendee(Attendee { number: u64::MAX - self.roll(9), days: self.bits(), forgotten: self.bits() })
+            }
             Key::Board(_) => Row::Board(vec![Timestamp(0), at]),
             Key::Score(_) => Row::Score(self.score()),
             other => panic!("{other:?}"),

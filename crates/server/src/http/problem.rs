@@ -175,6 +175,9 @@ impl From<Refusal> for Problem {
             tracing::error!(detail, "a decision failed an internal check; nothing was written");
             return Self::internal();
         }
+        if let Refusal::ConditionFailed(condition) = &refusal {
+            tracing::debug!(condition, "a condition does not hold");
+        }
         let mut problem = Self::new(refusal.code(), refusal.to_string());
         match refusal {
             Refusal::BatchRefused { index, cause } => problem.refused = Some((index, cause.code())),

@@ -9,6 +9,7 @@ use tally::core::command::{
 
 use super::problem::{Document, Problem};
 use super::rate;
+use super::withheld::Shown;
 
 const TALLY_COST: HeaderName = HeaderName::from_static("tally-cost");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -75,7 +76,7 @@ enum CommandReply {
 pub enum BatchItem {
     /// It was decided.
     #[schema(value_type = CommandReply)]
-    Reply(Reply),
+    Reply(Shown),
     /// It was refused.
     #[schema(value_type = Document)]
     Problem(Problem),

@@ -88,9 +88,9 @@ impl Caller {
     pub fn subject(&self, segment: &str) -> Result<SubjectId, Problem> {
         match (segment, self.own_subject()) {
             ("me", Some(own)) => Ok(own.clone()),
-            ("me", None) => {
-                Err(Problem::bad_request("`me` stands for the subject of a user's token, and is no subject's name; an API key has none"))
-            }
+            ("me", None) => Err(Problem::bad_request(
+                "`me` stands for the subject of a user's token, and is no subject's name; an API key has none",
+            )),
             _ => Ok(SubjectId::new(segment)?),
         }
     }
@@ -144,7 +144,7 @@ impl Caller {
         app.allowance.take(&self.name(), key, commands, self.remembered_bytes_max(app))?;
         let mut fields = vec![("the call".to_owned(), fingerprint(&[call.as_bytes()]))];
         fingerprints("body", body, 2, &mut fields);
-        Ok(Some(Once { key: ReplayKey { caller: self.name(), key: key.to_owned() }, fields: Arc::new(fields) }))
+        Ok(Some(Once { key: ReplayKey { caller: self.name(), key: digest_text(&[key]) }, fields: Arc::new(fields) }))
     }
 }
 

@@ -143,7 +143,7 @@ async fn conditions_decide_on_relating_unrelating_and_reading() {
     client.put("/v1/objects/post:1").json(&json!({"status": "draft", "attributes": {"secret": false}})).ok().await;
     let path = edge("like", "post:1", "alice");
     let problem = client.put(&path).problem(403, "condition_failed").await;
-    assert!(problem["detail"].as_str().unwrap().contains("published"), "{problem}");
+    assert!(!problem.to_string().contains("published"), "{problem} shows the condition");
     client.put(&edge("like", "post:none", "alice")).problem(403, "condition_failed").await;
     client.put("/v1/objects/post:1").json(&json!({"status": "published", "attributes": {"secret": false}})).ok().await;
     client.put(&path).json(&json!({"meta": {"keep": true}})).ok().await;
@@ -166,7 +166,7 @@ async fn a_condition_that_errs_denies() {
         [relations.missing]
         when.relate = "object.attributes.no_such_thing == 1"
         [relations.number]
-        when.relate = "1 + 1"
+        when.relate = "meta.n + meta.n"
         [relations.division]
         when.relate = "1 / (meta.n - meta.n) == 1"
         [relations.claims]

@@ -3,12 +3,13 @@
 mod boards;
 mod counting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tally_core::command::JobReply;
 use tally_core::condition::Facts;
 use tally_core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX, PAGE_ITEMS_MAX};
+use tally_core::meta::Meta;
 use tally_core::query::{
     ApiKeyItem, ApiKeysAnswer, CountAnswer, EdgeAnswer, FeedAnswer, FeedItem, ListAnswer, ListItem,
 };
@@ -76,6 +77,26 @@ pub(crate) async fn answer<E: Engine>(
     }
 }
 
+/// Whether whoever asks may read the counts that these edges are part of: one load for all.
+pub(crate) async fn readable<E: Engine>(
+    engine: &E,
+    catalog: &Catalog,
+    edges: &[EdgeKey],
+    auth: &Auth,
+    now: Timestamp,
+) -> Result<Vec<bool>, Error> {
+    let reader = Reader { engine, catalog, auth, now };
+    let objects: BTreeSet<&ObjectId> = edges.iter().map(|edge| &edge.object).collect();
+    let wants = Wants::rows(objects.iter().map(|object| Key::Object((*object).clone())).collect());
+    let found: BTreeMap<&ObjectId, Option<Row>> = objects.into_iter().zip(reader.load(&wants).await?.rows).collect();
+    let readable = |edge: &EdgeKey| {
+        let object = found.get(&edge.object).and_then(as_object);
+        let relation = catalog.relation(&edge.relation)?;
+        reader.check(relation, &edge.object, object, Some(&edge.subject))
+    };
+    Ok(edges.iter().map(|edge| readable(edge).is_ok()).collect())
+}
+
 struct Reader<'a, E> {
     engine: &'a E,
     catalog: &'a Catalog,
@@ -119,8 +140,11 @@ impl<E: Engine> Reader<'_, E> {
         let relation = self.catalog.relation(&key.relation)?.clone();
         let rows = vec![Key::Edge(key.clone()), Key::Object(key.object.clone())];
         let loaded = self.load(&Wants::rows(rows)).await?;
-        self.check(&relation, &key.object, as_object(&loaded.rows[1]), Some(&key.subject))?;
-        Ok(match as_edge(&loaded.rows[0]) {
+        let object = object::facts(&key.object, as_object(&loaded.rows[1]));
+        let found = as_edge(&loaded.rows[0]);
+        let meta = found.and_then(|edge| edge.meta.as_ref());
+        self.check_facts(&relation, object, Some(key.subject.as_str()), meta)?;
+        Ok(match found {
             Some(edge) => EdgeAnswer {
                 active: true,
                 created_at: Some(edge.created.time()),
@@ -191,7 +215,7 @@ impl<E: Engine> Reader<'_, E> {
         if limit == 0 || limit > PAGE_ITEMS_MAX {
             return Err(Refusal::bad_request(format!("limit is 1 to {PAGE_ITEMS_MAX}")).into());
         }
-        self.check_list(&relation, side, &id).await?;
+        let per_item = self.check_list(&relation, side, &id).await?;
         let list = ListKey { side, id, relation: Some(name.clone()), hidden: false };
         let after = cursor.map(|text| Cursor::decode(text, &list)).transpose()?;
         let range = Range::List { after: after.map(|cursor| Place { relation: name, cursor }), list: list.clone() };
@@ -201,11 +225,34 @@ impl<E: Engine> Reader<'_, E> {
             (Key::Edge(key), Row::Edge(edge)) => Some(Place::of(&list, key, edge).cursor.encode(&list)),
             _ => None,
         });
-        let items = page.items.into_iter().filter_map(|(key, row)| match (key, row) {
-            (Key::Edge(key), Row::Edge(edge)) => Some(list_item(side, key, edge)),
+        let edges = page.items.into_iter().filter_map(|(key, row)| match (key, row) {
+            (Key::Edge(key), Row::Edge(edge)) => Some((key, edge)),
             _ => None,
         });
+        let mut edges: Vec<(EdgeKey, Edge)> = edges.collect();
+        if per_item {
+            edges = self.readable_edges(&relation, edges).await?;
+        }
+        let items = edges.into_iter().map(|(key, edge)| list_item(side, key, edge));
         Ok(ListAnswer { items: items.collect(), next_cursor })
+    }
+
+    /// Those edges of a page that the relation's condition lets whoever asks read.
+    async fn readable_edges(
+        &self,
+        relation: &RelationDef,
+        edges: Vec<(EdgeKey, Edge)>,
+    ) -> Result<Vec<(EdgeKey, Edge)>, Error> {
+        let Some(condition) = &relation.when.read else { return Ok(edges) };
+        let wants = Wants::rows(edges.iter().map(|(key, _)| Key::Object(key.object.clone())).collect());
+        let objects = self.load(&wants).await?.rows;
+        let readable = |((key, edge), object): ((EdgeKey, Edge), Option<Row>)| {
+            let object = object::facts(&key.object, as_object(&object));
+            let (subject, meta) = (Some(key.subject.as_str()), edge.meta.as_deref());
+            let facts = Facts { auth: self.auth, object, subject, meta, now: self.now };
+            condition.holds(facts).then_some((key, edge))
+        };
+        Ok(edges.into_iter().zip(objects).filter_map(readable).collect())
     }
 
     async fn object(&self, id: ObjectId) -> Result<Answer, Error> {
@@ -230,19 +277,26 @@ impl<E: Engine> Reader<'_, E> {
         Ok(Answer::ApiKeys(ApiKeysAnswer { items: items.collect() }))
     }
 
-    /// Asks a list's condition: of the object whose list it is, or of the subject.
-    async fn check_list(&self, relation: &RelationDef, side: Side, id: &str) -> Result<(), Error> {
-        if relation.when.read.is_none() {
-            return Ok(());
+    /// Asks a list's condition: of the object whose list it is, or of the subject. One that is about what differs from
+    /// item to item is asked of each, see [`Self::readable_edges`]: true.
+    async fn check_list(&self, relation: &RelationDef, side: Side, id: &str) -> Result<bool, Error> {
+        let Some(condition) = &relation.when.read else { return Ok(false) };
+        let per_item = match side {
+            Side::Object => condition.reads_subject(),
+            Side::Subject => condition.reads_object(),
+        };
+        if per_item || condition.reads_meta() {
+            return Ok(true);
         }
         match side {
             Side::Object => {
                 let id = ObjectId::new(id)?;
                 let row = self.row(Key::Object(id.clone())).await?;
-                Ok(self.check(relation, &id, as_object(&row), None)?)
+                self.check(relation, &id, as_object(&row), None)?;
             }
-            Side::Subject => self.check_facts(relation, serde_json::Value::Null, Some(id)).map_err(Error::from),
+            Side::Subject => self.check_facts(relation, serde_json::Value::Null, Some(id), None)?,
         }
+        Ok(false)
     }
 
     fn check(
@@ -253,7 +307,7 @@ impl<E: Engine> Reader<'_, E> {
         subject: Option<&SubjectId>,
     ) -> Result<(), Refusal> {
         match &relation.when.read {
-            Some(_) => self.check_facts(relation, object::facts(id, found), subject.map(SubjectId::as_str)),
+            Some(_) => self.check_facts(relation, object::facts(id, found), subject.map(SubjectId::as_str), None),
             None => Ok(()),
         }
     }
@@ -263,9 +317,11 @@ impl<E: Engine> Reader<'_, E> {
         relation: &RelationDef,
         object: serde_json::Value,
         subject: Option<&str>,
+        meta: Option<&Meta>,
     ) -> Result<(), Refusal> {
         let Some(condition) = &relation.when.read else { return Ok(()) };
-        condition.check(Facts { auth: self.auth, object, subject, meta: None, now: self.now })
+        let meta = meta.map(|meta| &**meta);
+        condition.check(Facts { auth: self.auth, object, subject, meta, now: self.now })
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::json;
 use tally::core::rows::{
     ApiKey, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Job, JobId, Key, LimitKey,
-    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey, Used, UsedState, Work,
+    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey, Used, UsedState,
+    Work,
 };
 use tally::core::time::Stamp;
 use tally::core::view::{View, Wants};
@@ -94,7 +95,10 @@ fn counted() -> BTreeMap<Key, Row> {
         (Key::Sheet(name("daily")), Row::Sheet((1 << 40) + 1)),
         (Key::Day(name("daily"), Day(20_000)), Row::Day(vec![1 << 24])),
         (Key::Chunk(chunk), Row::Chunk(bits)),
-        (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(Attendee { number: 1 << 40, forgotten: days.clone(), days })),
+        (
+            Key::Attendee(name("daily"), subject("ann")),
+            Row::Attendee(Attendee { number: 1 << 40, forgotten: days.clone(), days }),
+        ),
         (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
     ])
 }

@@ -170,6 +170,9 @@ fn a_day_ends_where_the_sheet_is() {
     let next = told(&mut world, here("gym"));
     assert_eq!((&next["day"], &next["streak"]), (&json!("2026-03-02"), &json!(2)));
     assert_eq!(told(&mut world, here("daily"))["day"], "2026-03-01");
+    let today = json!({"op": "attend", "sheet": "gym", "subject": "ann", "day": "today"});
+    let again = told(&mut world, today);
+    assert_eq!((&again["day"], &again["changed"]), (&json!("2026-03-02"), &json!(false)));
 }
 
 #[test]

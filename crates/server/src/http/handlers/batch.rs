@@ -11,11 +11,11 @@ use futures_util::future::join_all;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use tally::core::Refusal;
 use tally::core::command::{Call as Asked, Command, Cost, Decided, Once, Reply, Written};
 use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::rows::ReplayKey;
-use tally::core::{Auth, Refusal};
 use utoipa::ToSchema;
 
 use super::Outcome;
@@ -25,6 +25,7 @@ use crate::http::body::{parse, read_body};
 use crate::http::problem::Problem;
 use crate::http::reply::{self, BatchItem};
 use crate::http::request::Caller;
+use crate::http::withheld::{Shown, withhold};
 
 /// A batch whose commands are read as `C`.
 #[derive(Deserialize)]
@@ -140,13 +141,13 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
     };
     let commands = sent.commands.into_iter().map(|command| allowed(command?, &caller)).collect();
     if sent.atomic {
-        atomic(&app, caller.facts(), commands, once).await
+        atomic(&app, &caller, commands, once).await
     } else {
         let command = match sent.dry_run {
             true => |commands| Command::Rehearse { commands },
             false => |commands| Command::Batch { atomic: false, commands },
         };
-        each(&app, caller.facts(), commands, command, once).await
+        each(&app, &caller, commands, command, once).await
     }
 }
 
@@ -171,16 +172,16 @@ fn allowed(mut command: Command, caller: &Caller) -> Result<Command, Refusal> {
     Ok(command)
 }
 
-async fn atomic(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, once: Option<Once>) -> Outcome {
+async fn atomic(app: &App, caller: &Caller, commands: Vec<Result<Command, Refusal>>, once: Option<Once>) -> Outcome {
     let indexed = commands
         .into_iter()
         .enumerate()
         .map(|(index, command)| command.map_err(|cause| Refusal::BatchRefused { index, cause: Box::new(cause) }));
     let commands = indexed.collect::<Result<Vec<_>, _>>()?;
-    let asked = Asked { auth, command: Command::Batch { atomic: true, commands }, once };
+    let asked = Asked { auth: caller.facts(), command: Command::Batch { atomic: true, commands }, once };
     let decided = app.tally.apply(asked).await?;
     match decided.reply {
-        Ok(Reply::Batch(replies)) => Ok(answer(items(replies), decided.cost, decided.replayed)),
+        Ok(Reply::Batch(replies)) => Ok(answer(app, caller, items(replies), decided.cost, decided.replayed).await),
         _ => reply::decided(StatusCode::OK, decided),
     }
 }
@@ -188,11 +189,12 @@ async fn atomic(app: &App, auth: Auth, commands: Vec<Result<Command, Refusal>>, 
 /// Each on its own, but in shared commits: chunks go to the queue in order, so order is kept.
 async fn each(
     app: &App,
-    auth: Auth,
+    caller: &Caller,
     commands: Vec<Result<Command, Refusal>>,
     command: fn(Vec<Command>) -> Command,
     once: Option<Once>,
 ) -> Outcome {
+    let auth = caller.facts();
     let mut results: Vec<Option<BatchItem>> = Vec::with_capacity(commands.len());
     let mut good: Vec<(usize, Command)> = Vec::with_capacity(commands.len());
     for (index, command) in commands.into_iter().enumerate() {
@@ -234,7 +236,7 @@ async fn each(
             results[index] = Some(item);
         }
     }
-    Ok(answer(results.into_iter().flatten().collect(), cost, replayed))
+    Ok(answer(app, caller, results.into_iter().flatten().collect(), cost, replayed).await)
 }
 
 /// What became of a chunk. A reused idempotency key is about the whole request.
@@ -275,12 +277,17 @@ fn chunk_once(once: &Once, chunk: usize) -> Once {
 
 fn items(replies: Vec<Result<Reply, Refusal>>) -> Vec<BatchItem> {
     let item = |reply: Result<Reply, Refusal>| match reply {
-        Ok(reply) => BatchItem::Reply(reply),
+        Ok(reply) => BatchItem::Reply(Shown::Whole(reply)),
         Err(refusal) => BatchItem::Problem(refusal.into()),
     };
     replies.into_iter().map(item).collect()
 }
 
-fn answer(results: Vec<BatchItem>, cost: Cost, replayed: bool) -> Response {
+async fn answer(app: &App, caller: &Caller, mut results: Vec<BatchItem>, cost: Cost, replayed: bool) -> Response {
+    let replies = results.iter_mut().filter_map(|item| match item {
+        BatchItem::Reply(shown) => Some(shown),
+        BatchItem::Problem(_) => None,
+    });
+    withhold(app, caller, replies).await;
     reply::with_headers(reply::json(StatusCode::OK, &BatchAnswer { results }), cost, replayed)
 }

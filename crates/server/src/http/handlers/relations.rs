@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use serde::Deserialize;
-use tally::core::command::{Call as Asked, Command, EdgeReply};
+use tally::core::command::{Call as Asked, Command, Decided, EdgeReply};
 use tally::core::limits::PAGE_ITEMS_DEFAULT;
 use tally::core::meta::Meta;
 use tally::core::query::{CountAnswer, EdgeAnswer, ListAnswer};
@@ -18,6 +18,7 @@ use crate::http::body::Json;
 use crate::http::problem::Problem;
 use crate::http::reply;
 use crate::http::request::{Caller, Params, Segments};
+use crate::http::withheld::{Shown, withhold};
 
 /// What may be said with an edge.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -61,7 +62,15 @@ fn names(relation: &str, object: &str) -> Result<(Name, ObjectId), Problem> {
 async fn write(app: &App, caller: &Caller, call: Call, subject: &SubjectId, command: Command) -> Outcome {
     caller.may(call, Some(subject), None)?;
     let asked = Asked { auth: caller.facts(), command, once: None };
-    reply::decided(StatusCode::OK, app.tally.apply(asked).await?)
+    told(app, caller, app.tally.apply(asked).await?).await
+}
+
+/// The answer to a write, as far as the caller may read it.
+async fn told(app: &App, caller: &Caller, decided: Decided) -> Outcome {
+    let Decided { reply: Ok(reply), cost, replayed } = decided else { return reply::decided(StatusCode::OK, decided) };
+    let mut shown = Shown::Whole(reply);
+    withhold(app, caller, std::iter::once(&mut shown)).await;
+    Ok(reply::with_headers(reply::json(StatusCode::OK, &shown), cost, replayed))
 }
 
 /// Make sure that an edge is there
@@ -160,7 +169,7 @@ pub async fn toggle(
         serde_json::from_value(body).map_err(|error| Problem::bad_request(format!("the body is wrong: {error}")))?;
     let EdgeBody { kind, meta } = body.unwrap_or_default();
     let command = Command::Toggle { relation, object, subject, kind, meta };
-    reply::decided(StatusCode::OK, app.tally.apply(Asked { auth: caller.facts(), command, once }).await?)
+    told(&app, &caller, app.tally.apply(Asked { auth: caller.facts(), command, once }).await?).await
 }
 
 /// Is this edge there?

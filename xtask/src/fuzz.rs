@@ -1,16 +1,31 @@
 //! `cargo xtask fuzz`: every target in `fuzz/`, briefly, on the kept corpus.
+//!
+//! Built here rather than by cargo-fuzz, which takes minutes to install and whose sanitizers need a nightly compiler: a
+//! panic is found without them.
 
-use crate::{install, shell};
-use anyhow::{Result, bail};
-use std::path::Path;
+use crate::shell;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What tells libFuzzer which code an input has reached; as cargo-fuzz sets it.
+const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
+/// The target that stands on the whole server. It is built as the tests are, so that what they have built is used again,
+/// and goes without coverage.
+const HEAVY: &str = "config";
 
 /// Runs each target for the given time and stops at the first crash.
 pub(crate) fn run(seconds: u32) -> Result<()> {
     let targets = targets(Path::new("fuzz/fuzz_targets"))?;
-    if targets.is_empty() {
-        bail!("there are no fuzz targets: add one as fuzz/fuzz_targets/<name>.rs (see `cargo fuzz --help`)");
+    if !targets.iter().any(|target| target == HEAVY) || targets.len() < 2 {
+        bail!("fuzz targets are missing from fuzz/fuzz_targets");
     }
-    install::cargo_tool("cargo-fuzz")?;
+    // The same crates as everywhere else, and no second list to keep.
+    std::fs::copy("Cargo.lock", "fuzz/Cargo.lock").context("copying Cargo.lock")?;
+    let light = build_light()?;
+    let heavy = build_heavy()?;
     for target in targets {
         println!("==> fuzz {target} for {seconds} s");
         let kept = Path::new("fuzz/corpus").join(&target);
@@ -18,17 +33,48 @@ pub(crate) fn run(seconds: u32) -> Result<()> {
         // New inputs go into the first folder: a run must not change the kept corpus by itself.
         let found = shell::target_dir().join("fuzz-corpus").join(&target);
         std::fs::create_dir_all(&found)?;
-        shell::run(
-            shell::cargo()
-                // `-s none`: the sanitizers need a nightly compiler; a panic is found without them.
-                .args(["fuzz", "run", "-s", "none", "--target-dir"])
-                .arg(shell::target_dir().join("fuzz"))
-                .arg(&target)
-                .args([found, kept])
-                .args(["--", &format!("-max_total_time={seconds}")]),
-        )?;
+        let crashes = shell::target_dir().join("fuzz-crashes");
+        std::fs::create_dir_all(&crashes)?;
+        let folder = if target == HEAVY { &heavy } else { &light };
+        shell::run(Command::new(folder.join(&target)).args([found, kept]).args([
+            format!("-max_total_time={seconds}"),
+            format!("-artifact_prefix={}/{target}-", crashes.display()),
+            "-verbosity=0".to_owned(),
+            "-print_final_stats=1".to_owned(),
+        ]))?;
     }
     Ok(())
+}
+
+/// Those that stand on `core` alone.
+fn build_light() -> Result<PathBuf> {
+    let (folder, host) = (shell::target_dir().join("fuzz"), host()?);
+    shell::run(
+        shell::cargo()
+            .args(["build", "--quiet", "--release", "--manifest-path", "fuzz/Cargo.toml", "--bins"])
+            // Named, so that the flags are for the targets and not for what helps to build them.
+            .args(["--target", &host, "--target-dir"])
+            .arg(&folder)
+            .env("RUSTFLAGS", COVERAGE),
+    )?;
+    Ok(folder.join(host).join("release"))
+}
+
+fn build_heavy() -> Result<PathBuf> {
+    let folder = shell::target_dir();
+    shell::run(
+        shell::cargo()
+            .args(["build", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bin", HEAVY])
+            .args(["--features", HEAVY, "--target-dir"])
+            .arg(&folder),
+    )?;
+    Ok(folder.join("debug"))
+}
+
+fn host() -> Result<String> {
+    let about = shell::output(Command::new("rustc").arg("-vV"))?;
+    let line = about.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc does not name its host")?;
+    Ok(line.to_owned())
 }
 
 fn targets(folder: &Path) -> Result<Vec<String>> {

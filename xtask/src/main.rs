@@ -5,6 +5,7 @@
 
 mod codegen;
 mod contract;
+mod deny;
 mod fuzz;
 mod install;
 mod shell;
@@ -81,10 +82,7 @@ fn run(args: Args) -> Result<()> {
         }
         Task::Codegen => codegen::write_all(),
         Task::Fuzz { seconds } => fuzz::run(seconds),
-        Task::Deny => {
-            install::cargo_tool("cargo-deny")?;
-            shell::run(shell::cargo().args(["deny", "--workspace", "check"]))
-        }
+        Task::Deny => deny::run(),
         Task::Contract => contract::run(),
     }
 }

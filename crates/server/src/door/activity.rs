@@ -10,6 +10,9 @@ use tokio::sync::Notify;
 use super::memory::Memory;
 use crate::config::Limits;
 
+/// The first part of a head, which is not counted.
+const HEAD_BYTES_FREE: usize = 4_096;
+
 /// Why a connection is ended by the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
@@ -57,6 +60,12 @@ pub struct Activity {
     leave: Notify,
 }
 
+/// What a head holds beyond what everybody may: an ordinary request must not be turned away because others send large
+/// ones. As many connections as there may be hold no more than this each.
+fn counted(head_bytes: usize) -> usize {
+    head_bytes.saturating_sub(HEAD_BYTES_FREE)
+}
+
 impl Activity {
     /// A connection that has just been opened.
     pub fn new(memory: Arc<Memory>) -> Arc<Self> {
@@ -93,7 +102,9 @@ impl Activity {
         if bytes == 0 || self.is_busy() {
             return true;
         }
-        if !self.memory.take(bytes) {
+        let before = self.head_bytes.load(Ordering::Relaxed);
+        let counted = counted(before + bytes) - counted(before);
+        if counted > 0 && !self.memory.take_head(counted) {
             return false;
         }
         if self.head_bytes.fetch_add(bytes, Ordering::Relaxed) == 0 {
@@ -104,7 +115,10 @@ impl Activity {
 
     /// What came is no head, or the head is whole.
     pub fn head_ended(&self) {
-        self.memory.give(self.head_bytes.swap(0, Ordering::Relaxed));
+        let counted = counted(self.head_bytes.swap(0, Ordering::Relaxed));
+        if counted > 0 {
+            self.memory.give_head(counted);
+        }
     }
 
     /// Whether some of a head has come, and not all of it.

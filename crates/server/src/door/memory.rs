@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub struct Memory {
     bytes_max: usize,
     bytes: AtomicUsize,
+    /// How much of it is of heads, which come from callers that nobody knows yet.
+    head_bytes: AtomicUsize,
 }
 
 impl Memory {
     /// Nothing is held yet.
     pub fn new(bytes_max: usize) -> Arc<Self> {
-        Arc::new(Self { bytes_max, bytes: AtomicUsize::new(0) })
+        Arc::new(Self { bytes_max, bytes: AtomicUsize::new(0), head_bytes: AtomicUsize::new(0) })
     }
 
     /// Takes some; false where there is not so much left, and then takes none.
@@ -26,6 +28,25 @@ impl Memory {
     /// Gives back what was taken.
     pub fn give(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes some for a head: never more than half of all, so that bodies of known callers find room.
+    pub fn take_head(&self, bytes: usize) -> bool {
+        let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.bytes_max / 2);
+        if self.head_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_err() {
+            return false;
+        }
+        let taken = self.take(bytes);
+        if !taken {
+            self.head_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// Gives back what was taken for a head.
+    pub fn give_head(&self, bytes: usize) {
+        self.head_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.give(bytes);
     }
 
     /// How much is held now.

@@ -2,8 +2,11 @@
 
 use crate::shell::{self, cargo};
 use crate::steps::Steps;
-use crate::{contract, install, tidy};
+use crate::{contract, deny, fuzz, install, tidy};
 use anyhow::Result;
+
+/// How long each target is fuzzed: enough to run its corpus and a little beyond it.
+const FUZZ_SECONDS: u32 = 5;
 
 /// Runs every step, stops at the first that fails, and closes with one line.
 pub(crate) fn run() -> Result<()> {
@@ -17,6 +20,8 @@ pub(crate) fn run() -> Result<()> {
     steps.step("tests", tests)?;
     steps.step("doc tests", || shell::run(cargo().args(["test", "--workspace", "--doc", "--quiet"])))?;
     steps.step("contract", contract::run)?;
+    steps.step("fuzz", || fuzz::run(FUZZ_SECONDS))?;
+    steps.step("deny", deny::run)?;
     println!("\n{}", steps.summary());
     Ok(())
 }

@@ -217,7 +217,9 @@ SELECT array_agg(i), array_agg(n),
        expect(count(*) FILTER (WHERE as_expected) = cardinality(array_remove($4::int8[], NULL))) FROM put";
 
 /// Drops totals of subjects about whom nothing is known any more: nothing may be left that names one who was forgotten.
-pub(crate) const DROP_EMPTY_TOTALS: &str = "DELETE FROM subject_total WHERE subject = ANY($1::text[]) AND n = 0";
+pub(crate) const DROP_EMPTY_TOTALS: &str = "
+DELETE FROM subject_total t WHERE t.subject = ANY($1::text[]) AND t.n = 0
+    AND NOT EXISTS (SELECT FROM edge e WHERE e.subject = t.subject AND e.relation = t.relation)";
 
 /// Counts the edges of subjects, and stores it. Nobody else adds meanwhile: see `fence`.
 pub(crate) const COUNT_SUBJECTS: &str = "

@@ -118,7 +118,7 @@ impl Runner {
         observer: Observer,
     ) -> Result<(Self, JoinHandle<()>), StoreError> {
         let floor = engine.prepare().await?;
-        warn_of_the_future(&*engine, &clock, floor).await?;
+        warn_of_the_future(&*engine, &clock, floor).await;
         let (gate, clock) = (Arc::new(Gate::new(options.queue_commands_max)), Arc::new(clock));
         let (mut tickets, mut tasks, ended) = (Vec::new(), Vec::new(), Arc::new(AtomicBool::new(false)));
         let lanes = Lanes { count: engine.lanes().count.max(1), ..engine.lanes() };
@@ -174,9 +174,12 @@ impl Runner {
 }
 
 /// A clock that was far ahead when the newest row was made is seen for as long as it was ahead: that is said.
-async fn warn_of_the_future<E: Engine>(engine: &E, clock: &impl Clock, newest: Stamp) -> Result<(), StoreError> {
-    let told = if engine.is_shared() { engine.load(&Wants::default()).await?.now } else { None };
-    let now = told.unwrap_or_else(|| Stamp::at(clock.now()));
+async fn warn_of_the_future<E: Engine>(engine: &E, clock: &impl Clock, newest: Stamp) {
+    let mut now = Stamp::at(clock.now());
+    if newest.time_at(now) < newest && engine.is_shared() {
+        // The store's clock counts, if it can be asked.
+        now = engine.load(&Wants::default()).await.ok().and_then(|loaded| loaded.now).unwrap_or(now);
+    }
     if newest.time_at(now) < newest {
         tracing::warn!(
             newest = %newest.time(), now = %now.time(),
@@ -184,7 +187,6 @@ async fn warn_of_the_future<E: Engine>(engine: &E, clock: &impl Clock, newest: S
              the clock is there; limits and expiry go by the clock"
         );
     }
-    Ok(())
 }
 
 /// The commands of one subject, or about one object, share a lane.

@@ -71,3 +71,14 @@ pub struct Names {
     #[serde(default)]
     pub boards: BTreeSet<Name>,
 }
+
+impl Names {
+    /// These and those.
+    pub fn and(mut self, others: Self) -> Self {
+        self.counters.extend(others.counters);
+        self.uniques.extend(others.uniques);
+        self.sheets.extend(others.sheets);
+        self.boards.extend(others.boards);
+        self
+    }
+}

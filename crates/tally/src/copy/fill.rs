@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tally_core::Day;
-use tally_core::rows::{Change, Changes, Job, JobId, Key, Row, TotalKey, Work};
+use tally_core::rows::{Change, Changes, Job, JobId, Key, Names, Row, TotalKey, Work};
 use tally_core::time::Stamp;
 use tally_core::view::{View, Wants};
 use tally_engine::{Clock, CommitError, Engine, Mark, Page, Range, Seen, StoreError, SystemClock};
@@ -67,9 +67,11 @@ impl<'a, E: Engine> Filling<'a, E> {
         if filling.find_place().await? {
             return Ok(Some(filling));
         }
-        let page = to.scan(&Range::Rows { after: None }, 1).await?;
+        let page = to.scan(&Range::Rows { after: None }, 2).await?;
+        // What was declared is written down when a store is first opened: it holds nothing all the same.
+        let is_empty = page.items.iter().all(|(key, _)| *key == Key::Names);
         // The first commit of a copy that was killed may have arrived in between.
-        match page.items.is_empty() || filling.find_place().await? {
+        match is_empty || filling.find_place().await? {
             true => Ok(Some(filling)),
             // Only the newest stamp tells a copy that has ended from a store of its own.
             false if reached == stamp => Ok(None),
@@ -155,7 +157,8 @@ impl<'a, E: Engine> Filling<'a, E> {
     /// Writes a page, in more than one commit only if its rows are very large.
     async fn write(&mut self, rows: Vec<(Key, Row)>) -> Result<(), Trouble> {
         let (mut part, mut bytes) = (Vec::new(), 0);
-        for (key, row) in rows {
+        // What was declared goes along at the end, beside what is declared there.
+        for (key, row) in rows.into_iter().filter(|(key, _)| *key != Key::Names) {
             if key == Key::Job(JobId::COPY) {
                 // Ids are random; somebody made this one.
                 return Err(StoreError::Broken("the store to copy from has a job with the id of a copy".into()).into());
@@ -210,11 +213,19 @@ impl<'a, E: Engine> Filling<'a, E> {
         Ok(())
     }
 
-    /// Opens the store to everybody.
-    pub(super) async fn end(&mut self) -> Result<(), Error> {
+    /// Opens the store to everybody. It knows the names that were declared in the other as well.
+    pub(super) async fn end(&mut self, names: Names) -> Result<(), Error> {
         let ending = async {
-            let view = self.look([]).await?;
-            self.put(&view, Changes { stamp: self.newest, ..Changes::default() }, None).await
+            let mut view = self.look([]).await?;
+            let before = names_of(self.to).await?;
+            let row = |names: Names| (names != Names::default()).then_some(Row::Names(names));
+            let mut changes = Changes { stamp: self.newest, ..Changes::default() };
+            let after = before.clone().and(names);
+            if after != before {
+                changes.rows.push((Key::Names, Change { before: row(before.clone()), after: row(after) }));
+                view.fill_row(Key::Names, row(before));
+            }
+            self.put(&view, changes, None).await
         };
         match ending.await {
             Ok(()) => Ok(self.to.settle(self.mark).await?),
@@ -257,6 +268,12 @@ impl<'a, E: Engine> Filling<'a, E> {
             Err(CommitError::Store(error)) => Err(error.into()),
         }
     }
+}
+
+/// What was ever declared in a store.
+pub(super) async fn names_of<E: Engine>(engine: &E) -> Result<Names, StoreError> {
+    let found = engine.load(&Wants::rows(vec![Key::Names])).await?.rows.pop().flatten();
+    Ok(if let Some(Row::Names(names)) = found { names } else { Names::default() })
 }
 
 async fn read<A: Engine>(from: &A, after: Option<Key>, page_rows: usize) -> Result<Page, StoreError> {

@@ -17,7 +17,7 @@ use tally_core::view::Wants;
 use tally_engine::{Engine, Finding, Lease, StoreError};
 
 pub use error::CopyError;
-use fill::Filling;
+use fill::{Filling, names_of};
 use sum::Sum;
 
 use crate::{AnyEngine, Error, Opening, Options, redacted};
@@ -175,7 +175,7 @@ pub async fn copy_rows<A: Engine, B: Engine>(
     filling.fill(from, page_rows, tell).await?;
     let totals = recount(to, tell).await?;
     let read = compare(from, to, &filling, page_rows, tell).await?;
-    filling.end().await?;
+    filling.end(names_of(from).await?).await?;
     Ok(CopyReport { totals, resumed_rows, ..read.report() })
 }
 

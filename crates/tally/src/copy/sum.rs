@@ -16,7 +16,8 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Reads a whole store, all but the place that a copy has reached.
+    /// Reads a whole store, all but the place that a copy has reached, and what was declared: every store that was ever
+    /// opened has that.
     pub(super) async fn of<E: Engine>(
         engine: &E,
         page_rows: usize,
@@ -27,7 +28,7 @@ impl Sum {
         loop {
             let page = engine.scan(&Range::Rows { after: after.take() }, page_rows).await?;
             for (key, row) in &page.items {
-                if *key != Key::Job(JobId::COPY) {
+                if !matches!(key, Key::Job(JobId::COPY) | Key::Names) {
                     sum.add(key, &Fingerprint::of(key, row)?);
                 }
             }

@@ -299,7 +299,7 @@ impl View {
     /// Shows a total without deciding on it: the answer's count, at no cost. An answer that is written down cannot be
     /// corrected afterwards, so there it is as good as decided on.
     pub fn total(&mut self, key: &TotalKey) -> Result<i64, Stop> {
-        if self.exact && self.is_far() {
+        if self.exact {
             return self.total_decided(key);
         }
         match self.totals.get(key) {

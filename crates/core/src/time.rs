@@ -81,6 +81,10 @@ const MICROS: u64 = 1_000;
 /// So far at most the time is ahead of the clock, because rows are: a minute.
 pub const AHEAD_US_MAX: u64 = 60_000_000;
 
+/// A stamp further ahead than this was made by a clock that was wrong: a day. On a store that several servers share no stamp
+/// goes on from it.
+pub const STAMP_AHEAD_US_MAX: u64 = 86_400_000_000;
+
 impl Stamp {
     /// The first stamp of a millisecond.
     pub fn at(time: Timestamp) -> Self {
@@ -98,6 +102,17 @@ impl Stamp {
     /// made, they stay a day ahead until the clock is there; the time that limits and expiry go by does not wait for it.
     pub fn time_at(self, now: Self) -> Self {
         Self(self.0.min(now.0.saturating_add(AHEAD_US_MAX)))
+    }
+
+    /// Whether it was made by a clock that was wrong, if `now` is right.
+    pub fn is_wrong(self, now: Self) -> bool {
+        self.0 > now.0.saturating_add(STAMP_AHEAD_US_MAX)
+    }
+
+    /// Whether what is stamped so was made before another stamp, as far as can be told at `now`: what a wrong clock stamped was
+    /// made while it was wrong, and so before.
+    pub fn was_before(self, other: Self, now: Self) -> bool {
+        self < other || (self.is_wrong(now) && !other.is_wrong(now))
     }
 
     /// The millisecond.
@@ -132,6 +147,17 @@ mod tests {
             Stamp(now.0 + 1 + AHEAD_US_MAX),
             "and it moves on"
         );
+    }
+
+    #[test]
+    fn what_a_wrong_clock_stamped_was_before() {
+        let (now, day) = (Stamp::at(Timestamp(1_000_000)), STAMP_AHEAD_US_MAX);
+        let (job, hour) = (Stamp(now.0 - 10), 3_600_000_000);
+        assert!(Stamp(job.0 - 1).was_before(job, now));
+        assert!(!job.was_before(job, now) && !Stamp(now.0 + hour).was_before(job, now), "made since");
+        assert!(Stamp(now.0 + day + 1).was_before(job, now), "no stamp goes on from there");
+        let wrong = Stamp(now.0 + 2 * day);
+        assert!(!Stamp(wrong.0 + 1).was_before(wrong, now), "of two that are wrong, the later one is later");
     }
 
     #[test]

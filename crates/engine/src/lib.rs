@@ -42,6 +42,9 @@ pub struct Loaded {
     /// What the store's own clock said then. A store that several servers share always says it, even if nothing was
     /// wanted: their clocks may differ, and its is one.
     pub now: Option<Stamp>,
+    /// The newest stamp that was committed until then, where the store's own clock may be behind it: it was set back, or
+    /// another machine has taken over. Told at least with every job that was wanted, since a job ends what is older than it.
+    pub newest: Option<Stamp>,
     /// Whether all of it was true at one moment. A store that has to ask in several places cannot say so; then answers
     /// are checked by a commit, even those that changed nothing.
     pub at_once: bool,
@@ -50,7 +53,7 @@ pub struct Loaded {
 impl Default for Loaded {
     fn default() -> Self {
         let (rows, totals, ranks, also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { rows, totals, ranks, also, mark: Mark::default(), now: None, at_once: true }
+        Self { rows, totals, ranks, also, mark: Mark::default(), now: None, newest: None, at_once: true }
     }
 }
 

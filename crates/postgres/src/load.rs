@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use tally_core::rows::{Key, Row, TotalKey};
+use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_engine::{Loaded, Mark, StoreError};
 use tokio_postgres::types::ToSql;
@@ -24,6 +25,7 @@ const OBJECT_TOTALS: u16 = 1 << 6;
 const SUBJECT_TOTALS: u16 = 1 << 7;
 const ATTENDANCE: u16 = 1 << 11;
 const BOARDS: u16 = 1 << 12;
+const JOBS: u16 = 1 << (1 + tables::JOB);
 
 /// What relations need comes first, so that its statements are found by number. What is mostly asked for together is one
 /// part: there are as many statements as there are mixtures of parts.
@@ -149,6 +151,9 @@ fn write_sql(parts: u16) -> String {
     if parts & BOARDS != 0 {
         asked.push(tree::ranks(next));
     }
+    if parts & JOBS != 0 {
+        asked.push("(SELECT max(stamp) FROM lane)".into());
+    }
     format!("SELECT {} {from}", asked.join(", "))
 }
 
@@ -252,8 +257,11 @@ fn answer<'a>(
     let mut ranks = Vec::new();
     if parts & BOARDS != 0 {
         ranks = row.get::<_, Vec<i64>>(next).into_iter().map(i64::unsigned_abs).collect();
+        next += 1;
     }
-    Ok((Loaded { rows, totals, ranks, now: Some(now.0), ..Loaded::default() }, uncounted))
+    let newest = (parts & JOBS != 0).then(|| row.get::<_, Option<i64>>(next)).flatten();
+    let newest = newest.map(|stamp| Stamp(stamp.unsigned_abs()));
+    Ok((Loaded { rows, totals, ranks, now: Some(now.0), newest, ..Loaded::default() }, uncounted))
 }
 
 /// The edges that are there, each with its place among those asked for.

@@ -100,6 +100,8 @@ pub struct Redis {
     unfinished: Arc<AtomicU64>,
     stamp_wanted: Arc<AtomicU64>,
     stamp_raised: Arc<tokio::sync::Mutex<u64>>,
+    /// Whether somebody is about to write it down again.
+    stamp_pending: Arc<AtomicBool>,
     warned: Arc<AtomicBool>,
     /// Whether there was ever a suspension, a hidden edge or a correction.
     unusual: Arc<AtomicBool>,
@@ -133,6 +135,7 @@ impl Redis {
             unfinished: Arc::default(),
             stamp_wanted: Arc::default(),
             stamp_raised: Arc::default(),
+            stamp_pending: Arc::default(),
             warned: Arc::default(),
             unusual: Arc::default(),
         }

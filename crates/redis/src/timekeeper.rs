@@ -20,9 +20,6 @@ const RECKONED_FOR: Duration = Duration::from_secs(120);
 /// How far the store's time may be from the clock of its node before that is said.
 const APART_MAX_US: i64 = 60_000_000;
 
-/// A stamp further ahead than this was written by a clock that was wrong. The scripts know it too.
-const AHEAD_MAX_US: u64 = 86_400_000_000;
-
 /// How far something is ahead of the clock of the node that gives the time; behind is negative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeApart {
@@ -54,7 +51,7 @@ impl Timekeeper {
 
     fn learn(&self, time: Stamp) {
         if let Ok(mut told) = self.told.lock()
-            && told.is_none_or(|(before, _)| before < time)
+            && told.is_none_or(|(before, _)| before < time || before.is_wrong(time))
         {
             *told = Some((time, Instant::now()));
         }
@@ -139,7 +136,7 @@ impl Redis {
     /// The newest stamp that was written down, unless a clock was wrong then: time would stand still until it is reached.
     pub(crate) async fn bounded(&self, stamp: Stamp) -> Result<Stamp, StoreError> {
         let now = self.tick().await?;
-        if stamp.0 <= now.0.saturating_add(AHEAD_MAX_US) {
+        if !stamp.is_wrong(now) {
             return Ok(stamp);
         }
         tracing::warn!(

@@ -33,6 +33,11 @@ const ASKS: u32 = 4;
 /// older than that.
 const DONE_FOR_S: u64 = 60;
 
+/// How often, and how soon, the newest stamp is written down again where the node did not answer: for as long as a server goes
+/// by its own reckoning, and some more.
+const RAISES: u32 = 360;
+const RAISE_AGAIN_AFTER: Duration = Duration::from_millis(500);
+
 /// Why it was not done.
 enum Miss {
     /// Another commit holds something.
@@ -270,16 +275,40 @@ impl Redis {
 
     /// Writes down that there is a stamp as new as this. Several commits share a turn.
     async fn raise(&self, stamp: Stamp) {
+        if let Err(error) = self.try_raise(stamp).await {
+            tracing::warn!(%error, "the newest stamp is not written down yet");
+            if !self.stamp_pending.swap(true, Ordering::AcqRel) {
+                tokio::spawn(self.clone().raise_later());
+            }
+        }
+    }
+
+    /// The node that gives the time is silent. Whoever takes over from it must not give one that was used already.
+    async fn raise_later(self) {
+        for _ in 0..RAISES {
+            sleep(RAISE_AGAIN_AFTER).await;
+            self.stamp_pending.store(false, Ordering::Release);
+            if self.try_raise(Stamp(self.stamp_wanted.load(Ordering::Acquire))).await.is_ok() {
+                return;
+            }
+            if self.stamp_pending.swap(true, Ordering::AcqRel) {
+                // Somebody else goes on with it.
+                return;
+            }
+        }
+        self.stamp_pending.store(false, Ordering::Release);
+    }
+
+    async fn try_raise(&self, stamp: Stamp) -> Result<(), StoreError> {
         self.stamp_wanted.fetch_max(stamp.0, Ordering::AcqRel);
         let mut raised = self.stamp_raised.lock().await;
         if *raised >= stamp.0 {
-            return;
+            return Ok(());
         }
         let newest = self.stamp_wanted.load(Ordering::Acquire);
         let ask = Ask::new([self.keys.system("stamp")], &[&newest.to_string()]);
-        match self.link.run(&self.scripts.raise, &ask).await {
-            Ok(_) => *raised = newest,
-            Err(error) => tracing::warn!(error = %StoreError::from(error), "the newest stamp is not written down yet"),
-        }
+        self.link.run(&self.scripts.raise, &ask).await?;
+        *raised = newest;
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! Nothing here knows what Tally is.
 
 mod child;
+mod clock;
 mod folder;
 pub mod postgres;
 mod process;

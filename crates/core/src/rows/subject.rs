@@ -40,8 +40,8 @@ pub struct Forgotten {
 
 impl Subject {
     /// Whether an edge is one that was forgotten, and is only waiting to be removed.
-    pub fn has_forgotten(&self, edge: &Edge) -> bool {
-        self.forgotten.as_ref().is_some_and(|forgotten| edge.created < forgotten.before)
+    pub fn has_forgotten(&self, edge: &Edge, now: Stamp) -> bool {
+        self.forgotten.as_ref().is_some_and(|forgotten| edge.created.was_before(forgotten.before, now))
     }
 
     /// The stamp of what it makes now: later than what was forgotten, whatever another server's stamp was.

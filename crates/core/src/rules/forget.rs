@@ -35,7 +35,7 @@ pub fn at_once(subject: &SubjectId, context: &Context<'_>, view: &mut View) -> R
     each(names.sheets.iter().map(|sheet| attendance::forget(sheet, subject, view)))?;
     each(names.boards.iter().map(|name| {
         let board = current(name, context);
-        take_score(ScoreKey { board, member: subject.clone() }, Stamp(u64::MAX), view)
+        take_score(ScoreKey { board, member: subject.clone() }, Stamp(u64::MAX), context, view)
     }))?;
     Ok(())
 }
@@ -79,15 +79,15 @@ fn scores(
         if taken == SCORES_PER_STEP {
             return Ok(true);
         }
-        taken += usize::from(take_score(key, before, view)?);
+        taken += usize::from(take_score(key, before, context, view)?);
     }
     Ok(false)
 }
 
 /// Takes a score away, if it was reached before a time. Says whether it did.
-fn take_score(key: ScoreKey, before: Stamp, view: &mut View) -> Result<bool, Stop> {
+fn take_score(key: ScoreKey, before: Stamp, context: &Context<'_>, view: &mut View) -> Result<bool, Stop> {
     match board::read(&key, view)? {
-        Some(score) if score.reached < before => board::take(&key, score, view).map(|()| true),
+        Some(score) if score.reached.was_before(before, context.stamp) => board::take(&key, score, view).map(|()| true),
         _ => Ok(false),
     }
 }

@@ -161,18 +161,20 @@ fn is_obsolete(id: JobId, work: &Work, view: &mut View) -> Result<bool, Stop> {
 /// One edge of a job; says whether it changed.
 fn step(key: &EdgeKey, job: &Job, context: &Context<'_>, view: &mut View) -> Result<bool, Stop> {
     let Some(edge) = view.edge(key)? else { return Ok(false) };
-    if edge.created >= job.before && !is_older_than_its_stamp(key, job, context, view)? {
+    if !edge.created.was_before(job.before, context.stamp) && !is_older_than_its_stamp(key, job, context, view)? {
         return Ok(false);
     }
     match &job.work {
-        Work::Forget { subject } if *subject == key.subject => relation::remove(key, &edge, view)?,
-        Work::Clear { object } if *object == key.object => relation::remove(key, &edge, view)?,
+        Work::Forget { subject } if *subject == key.subject => relation::remove(key, &edge, context, view)?,
+        Work::Clear { object } if *object == key.object => relation::remove(key, &edge, context, view)?,
         Work::Hide { subject } if *subject == key.subject && !edge.hidden => {
             relation::set_hidden(key, &edge, true, view)?;
         }
         // One that was forgotten stays where the job that removes it looks last.
         Work::Show { subject }
-            if *subject == key.subject && edge.hidden && !subject::read(subject, view)?.has_forgotten(&edge) =>
+            if *subject == key.subject
+                && edge.hidden
+                && !subject::read(subject, view)?.has_forgotten(&edge, context.stamp) =>
         {
             relation::set_hidden(key, &edge, false, view)?;
         }

@@ -34,8 +34,8 @@ pub fn relate(
         return Err(Refusal::Suspended(key.subject.clone()).into());
     }
     match existing {
-        Some(edge) if subject.has_forgotten(&edge) => {
-            drop_forgotten(key, &edge, view)?;
+        Some(edge) if subject.has_forgotten(&edge, context.stamp) => {
+            drop_forgotten(key, &edge, context, view)?;
             create(relation, key, kind, meta, context, view)
         }
         Some(edge) => relate_again(relation, key, edge, kind, meta, context, view),
@@ -50,9 +50,9 @@ pub fn unrelate(key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result
     want(relation, key, condition, view)?;
     let mut existing = view.edge(key)?;
     let subject = subject::read(&key.subject, view)?;
-    if let Some(edge) = existing.take_if(|edge| subject.has_forgotten(edge)) {
+    if let Some(edge) = existing.take_if(|edge| subject.has_forgotten(edge, context.stamp)) {
         // The job would come to it sooner or later; to the caller it was not there.
-        drop_forgotten(key, &edge, view)?;
+        drop_forgotten(key, &edge, context, view)?;
     }
     if let Some(condition) = condition {
         let meta = existing.as_ref().and_then(|edge| edge.meta.clone());
@@ -63,7 +63,7 @@ pub fn unrelate(key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result
         return inactive(key, false, view);
     };
     pass_limit(relation, key, context, view)?;
-    remove(key, &edge, view)?;
+    remove(key, &edge, context, view)?;
     view.charge_total();
     if relation.limit_per_subject.is_some() {
         view.charge_total();
@@ -83,29 +83,29 @@ pub fn toggle(
     want(relation, key, None, view)?;
     let subject = subject::read(&key.subject, view)?;
     match view.row_uncounted(&Key::Edge(key.clone()))? {
-        Some(Row::Edge(edge)) if !subject.has_forgotten(&edge) => unrelate(key, context, view),
+        Some(Row::Edge(edge)) if !subject.has_forgotten(&edge, context.stamp) => unrelate(key, context, view),
         _ => relate(key, kind, meta, context, view),
     }
 }
 
 /// Takes an edge away with everything that counts it. Jobs use it too.
-pub fn remove(key: &EdgeKey, edge: &Edge, view: &mut View) -> Result<(), Stop> {
-    uncount(key, edge, view)?;
+pub fn remove(key: &EdgeKey, edge: &Edge, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
+    uncount(key, edge, context, view)?;
     view.set(Key::Edge(key.clone()), None)
 }
 
 /// The same for an edge that counts as gone already, so that it costs the caller nothing.
-fn drop_forgotten(key: &EdgeKey, edge: &Edge, view: &mut View) -> Result<(), Stop> {
-    uncount(key, edge, view)?;
+fn drop_forgotten(key: &EdgeKey, edge: &Edge, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
+    uncount(key, edge, context, view)?;
     view.set_uncounted(Key::Edge(key.clone()), None)
 }
 
-fn uncount(key: &EdgeKey, edge: &Edge, view: &mut View) -> Result<(), Stop> {
+fn uncount(key: &EdgeKey, edge: &Edge, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
     for total in key.totals(edge) {
         view.add(&total, -1)?;
     }
     let mut known = subject::read(&key.subject, view)?;
-    if known.has_forgotten(edge)
+    if known.has_forgotten(edge, context.stamp)
         && let Some(left) = known.forgotten.as_mut().and_then(|forgotten| forgotten.left.get_mut(&key.relation))
     {
         *left -= 1;
@@ -265,7 +265,7 @@ fn relate_again(
 ) -> Result<Reply, Stop> {
     if kind != edge.kind.as_ref() {
         pass_limit(relation, key, context, view)?;
-        remove(key, &edge, view)?;
+        remove(key, &edge, context, view)?;
         // A replacement is one write of the edge, not a removal and a creation.
         let meta = meta.filter(|map| !map.is_empty()).cloned();
         let created = subject::read(&key.subject, view)?.stamp(context.stamp);

@@ -166,7 +166,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             view.begin_round();
             let mut decided = Vec::with_capacity(tickets.len());
             let now = store_time.unwrap_or(local_time);
-            let mut last = self.stamp;
+            let mut last = self.floor(now);
             for ticket in tickets {
                 // A batch of several commands uses as many stamps.
                 let stamp = last.next(now);
@@ -189,6 +189,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             let loaded = self.engine.load(&wants).await?;
             mark = mark.or(Some(loaded.mark));
             store_time = store_time.or(loaded.now);
+            self.stamp = self.stamp.max(loaded.newest.unwrap_or_default());
             if wants.is_empty() {
                 let untold = || StoreError::Broken("a store that is shared does not tell the time".into());
                 store_time.ok_or_else(untold)?;
@@ -209,6 +210,12 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             }
         }
         Err(StoreError::Broken(TOO_MANY_ROUNDS.into()))
+    }
+
+    /// What the next stamp is behind. Servers that share a store agree on what a wrong clock's stamps are, and none goes on
+    /// from them: so what is stamped so is known to be old.
+    fn floor(&self, now: Stamp) -> Stamp {
+        if self.engine.is_shared() && self.stamp.is_wrong(now) { Stamp::default() } else { self.stamp }
     }
 
     /// One rule. A rule that panics harms only its own command.

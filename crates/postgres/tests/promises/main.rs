@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
 
 mod access;
+mod clocks;
 mod counting;
 mod disk;
 mod ledger;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use tally_core::KeyId;
-use tally_core::command::Call;
-use tally_core::rows::{CountKey, Key, ListKey, Side, TotalKey};
+use tally_core::command::{Call, Command};
+use tally_core::rows::{CountKey, EdgeKey, JobId, JobKind, Key, ListKey, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
-use tally_engine::{Engine, Failure, Range, StoreError};
+use tally_core::{KeyId, ObjectId, SubjectId};
+use tally_engine::{Engine, Failure, Lease, Range, StoreError};
 use tally_testing::redis::Options;
 use tally_testing::redis::cluster::HOURS_APART;
 use tally_testing::{Cluster, ClusterOptions, Redis};
@@ -138,13 +138,7 @@ async fn a_clock_that_was_wrong_does_not_stop_the_time() {
         let store = Store::open(&wrong.url()).await;
         store.like("post:1", "alice").await.unwrap();
         let before = now(&store.engine).await.unwrap();
-        // Another with the right clock takes its place.
-        let right = blocking(|| Redis::start(Options::default())).unwrap();
-        right.ask(&["REPLICAOF", "127.0.0.1", &wrong.port().to_string()]).unwrap();
-        let follows =
-            async || right.ask(&["INFO", "replication"]).unwrap().contains("master_link_status:up").then_some(());
-        until("it follows", follows).await;
-        right.ask(&["REPLICAOF", "NO", "ONE"]).unwrap();
+        let right = take_over(&wrong).await;
         let store = Store::open(&right.url()).await;
         let after = now(&store.engine).await.unwrap();
         assert_eq!(after >= before, keeps, "{before:?} {after:?}");
@@ -154,4 +148,55 @@ async fn a_clock_that_was_wrong_does_not_stop_the_time() {
         until("time goes on", async || (now(&store.engine).await?.0 > first.0 + 100_000).then_some(())).await;
         store.like("post:2", "alice").await.unwrap();
     }
+}
+
+/// Another with the right clock takes the place of a Redis.
+async fn take_over(wrong: &Redis) -> Redis {
+    let right = blocking(|| Redis::start(Options::default())).unwrap();
+    right.ask(&["REPLICAOF", "127.0.0.1", &wrong.port().to_string()]).unwrap();
+    let follows = async || right.ask(&["INFO", "replication"]).unwrap().contains("master_link_status:up").then_some(());
+    until("it follows", follows).await;
+    right.ask(&["REPLICAOF", "NO", "ONE"]).unwrap();
+    right
+}
+
+/// What was made while a clock was wrong is older than whatever is asked for when it is right again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_liked_while_the_clock_was_wrong_is_forgotten() {
+    for ahead_s in [3_600, 2 * 86_400] {
+        let wrong = blocking(|| Redis::start(Options { clock_ahead_s: ahead_s, ..Options::durable() })).unwrap();
+        let store = Store::open(&wrong.url()).await;
+        store.like("post:1", "alice").await.unwrap();
+        store.like("post:doomed", "bob").await.unwrap();
+        let right = take_over(&wrong).await;
+        let store = Store::open(&right.url()).await;
+        store.apply(Command::Forget { subject: SubjectId::new("alice").unwrap() }).await.unwrap();
+        store.apply(Command::DeleteObject { object: ObjectId::new("post:doomed").unwrap() }).await.unwrap();
+        store.like("post:2", "alice").await.unwrap();
+        let (forgetting, clearing) = (JobId::of(JobKind::Forget, "alice"), JobId::of(JobKind::Clear, "post:doomed"));
+        for (job, object, subject) in
+            [(forgetting, "post:1", "alice"), (forgetting, "post:2", "alice"), (clearing, "post:doomed", "bob")]
+        {
+            let (object, subject) = (ObjectId::new(object).unwrap(), SubjectId::new(subject).unwrap());
+            let edges = vec![EdgeKey { object, relation: name("like"), subject }];
+            store.apply(Command::Sweep { job, before: Stamp(u64::MAX), edges }).await.unwrap();
+        }
+        assert_eq!(store.count("post:1").await.unwrap(), 0, "ahead by {ahead_s} s");
+        assert_eq!(store.count("post:doomed").await.unwrap(), 0, "ahead by {ahead_s} s");
+        assert_eq!(store.count("post:2").await.unwrap(), 1, "ahead by {ahead_s} s: what is new stays");
+        store.assert_sound().await;
+    }
+}
+
+/// The work of a server that died is taken over, though what it held is from a clock that was ahead.
+#[tokio::test(flavor = "multi_thread")]
+async fn work_is_taken_over_when_a_node_with_another_clock_is() {
+    let wrong = blocking(|| Redis::start(Options { clock_ahead_s: 3_600, ..Options::durable() })).unwrap();
+    let first = Store::open(&wrong.url()).await;
+    until("the first one holds it", async || first.engine.lease(Lease::Jobs).await.ok().filter(|held| *held)).await;
+    let right = take_over(&wrong).await;
+    let second = Store::open(&right.url()).await;
+    until("the second one holds it", async || second.engine.lease(Lease::Jobs).await.ok().filter(|held| *held)).await;
+    let third = Store::open(&right.url()).await;
+    assert_eq!(third.engine.lease(Lease::Jobs).await, Ok(false), "one at a time");
 }

@@ -31,6 +31,8 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
     /// A [`Template`] to copy. Without one, [`POSTGRES_TEMPLATE_VARIABLE`] is asked. Unused with `fsync`.
     pub template: Option<PathBuf>,
+    /// By how much its clock is wrong.
+    pub clock_ahead_s: i64,
 }
 
 /// A PostgreSQL of one's own; dropping it ends it and removes its files.
@@ -143,12 +145,18 @@ impl Postgres {
         for (name, value) in self.settings() {
             command.args(["-c", &format!("{name}={value}")]);
         }
+        crate::clock::set_in(self.folder.path(), &mut command, self.options.clock_ahead_s)?;
         // SIGQUIT ends every backend at once; if it is not ended otherwise, its data is thrown away.
         let mut server = Server::start("postgres", self.owner.applied(&mut command), &self.folder, Signal::QUIT)?;
         let pid = server.pid();
         server.block_until(Duration::from_secs(60), || cluster::check_ready(&data, pid))?;
         self.server = Some(server);
         Ok(())
+    }
+
+    /// Sets its clock, from the next start on.
+    pub fn set_clock(&mut self, ahead_s: i64) {
+        self.options.clock_ahead_s = ahead_s;
     }
 
     /// Stops it in order and starts it again.

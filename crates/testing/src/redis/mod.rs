@@ -1,6 +1,5 @@
 //! Redis, started here: one server, or a cluster of them.
 
-mod clock;
 pub mod cluster;
 mod options;
 mod program;
@@ -136,7 +135,7 @@ impl Redis {
         }
         std::fs::write(self.folder.path().join("redis.conf"), self.options.file(self.address, self.bus))?;
         let mut command = Command::new(&self.program);
-        clock::set(&mut command, self.options.clock_ahead_s)?;
+        crate::clock::set(&mut command, self.options.clock_ahead_s)?;
         // If it is not ended otherwise, its data is thrown away.
         let mut server = Server::start("redis", command.arg("redis.conf"), &self.folder, Signal::KILL)?;
         let pid = server.pid();

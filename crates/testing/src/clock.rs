@@ -2,18 +2,32 @@
 
 use crate::target;
 use anyhow::{Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 const SOURCE: &str = include_str!("clock.c");
 
 /// Sets the clock of a program that is about to be started.
-pub(super) fn set(command: &mut Command, ahead_s: i64) -> Result<()> {
+pub(crate) fn set(command: &mut Command, ahead_s: i64) -> Result<()> {
     if ahead_s != 0 {
-        command.env("LD_PRELOAD", library()?).env("TALLY_CLOCK_AHEAD_S", ahead_s.to_string());
+        preload(command, &library()?, ahead_s);
     }
     Ok(())
+}
+
+/// The same for a program of another user, who may not be able to read what we can: by a copy in its own folder.
+pub(crate) fn set_in(folder: &Path, command: &mut Command, ahead_s: i64) -> Result<()> {
+    if ahead_s != 0 {
+        let copy = folder.join("clock.so");
+        std::fs::copy(library()?, &copy)?;
+        preload(command, &copy, ahead_s);
+    }
+    Ok(())
+}
+
+fn preload(command: &mut Command, library: &Path, ahead_s: i64) {
+    command.env("LD_PRELOAD", library).env("TALLY_CLOCK_AHEAD_S", ahead_s.to_string());
 }
 
 /// The library, built once by the compiler that links Rust programs too.

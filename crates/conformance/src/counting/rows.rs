@@ -49,7 +49,7 @@ fn samples() -> BTreeMap<Key, Row> {
     let limit = |of: &str, whose: &str| Key::Limit(LimitKey { name: of.into(), key: whose.into() });
     let chunk = |day, chunk| Key::Chunk(ChunkKey { sheet: name("daily"), day: Day(day), chunk });
     let score = |score, reached| Row::Score(Score { score, reached: Stamp(reached) });
-    let attendee = |number, days: Bits| Row::Attendee(Attendee { number, forgotten: days.clone(), days });
+    let attendee = |number, days: Bits| Row::Attendee(Attendee { number, days, forgotten: bits([3, 19_999]) });
     BTreeMap::from([
         (Key::Touched(count_key("views", "post:1")), Row::Touched(Timestamp(1_700_000_000_123))),
         (Key::Unique(count_key("dau", "few")), Row::Unique(sketch(3))),

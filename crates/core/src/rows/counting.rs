@@ -219,6 +219,13 @@ pub struct Attendee {
     pub forgotten: Bits,
 }
 
+impl Attendee {
+    /// The days that count it: on each of them its bit is set.
+    pub fn counted(&self) -> Bits {
+        if self.forgotten.is_empty() { self.days.clone() } else { self.forgotten.union(&self.days) }
+    }
+}
+
 /// Names a board in one of its seasons.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct BoardKey {

@@ -105,8 +105,8 @@ pub fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool
         view.set_uncounted(row, None)?;
         return Ok(false);
     }
-    let days = std::mem::take(&mut attendee.days);
-    attendee.forgotten = if attendee.forgotten.is_empty() { days } else { attendee.forgotten.union(&days) };
+    attendee.forgotten = attendee.counted();
+    attendee.days = Bits::default();
     view.set_uncounted(row, Some(Row::Attendee(attendee)))?;
     Ok(true)
 }

@@ -187,7 +187,7 @@ impl<'a, E: Engine> Filling<'a, E> {
                 }
             }
             if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (&key, &row) {
-                for day in attendee.days.bitmap() {
+                for day in attendee.counted().bitmap() {
                     let total = TotalKey::Present { sheet: sheet.clone(), day: Day(day) };
                     *adds.entry(total).or_default() += 1;
                 }

@@ -6,6 +6,7 @@ use tally_core::rows::{JobId, Key, Row};
 use tally_engine::{Engine, Range, StoreError};
 
 use super::CopyReport;
+use super::present::Present;
 
 /// Rows, added up in any order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -13,6 +14,7 @@ pub(super) struct Sum {
     pub(super) rows: u64,
     pub(super) digest: u64,
     report: CopyReport,
+    pub(super) present: Present,
 }
 
 impl Sum {
@@ -30,6 +32,7 @@ impl Sum {
             for (key, row) in &page.items {
                 if !matches!(key, Key::Job(JobId::COPY) | Key::Names) {
                     sum.add(key, &Fingerprint::of(key, row)?);
+                    sum.present.add(key, row);
                 }
             }
             told(sum.rows);

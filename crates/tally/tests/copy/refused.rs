@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
+use tally::core::Day;
 use tally::core::rows::TotalKey;
 use tally::core::time::Stamp;
 use tally::engine::faulty::{Fault, Faulty};
@@ -91,6 +92,20 @@ async fn a_target_that_somebody_writes_to_is_noticed() {
     let to = half_made(&from).await;
     to.tamper(TotalKey::Object { object: object("post:1"), relation: name("like") }, 9);
     assert_eq!(why(copied(&from, &*to, 2).await), CopyError::Unsound { drifted: 1, strays: 0 });
+}
+
+/// The count of a day is compared with its bits and with whoever has that day.
+#[tokio::test]
+async fn a_day_that_does_not_add_up_is_noticed() {
+    let from = source().await;
+    let to = half_made(&from).await;
+    to.tamper(TotalKey::Present { sheet: name("daily"), day: Day(20_001) }, 1);
+    assert_eq!(why(copied(&from, &*to, 2).await), CopyError::Unsound { drifted: 1, strays: 0 });
+    // Nor is a copy confirmed that is off by one.
+    let to = Memory::default();
+    copied(&from, &to, 2).await.unwrap();
+    to.tamper(TotalKey::Present { sheet: name("daily"), day: Day(20_000) }, 2);
+    assert_eq!(why(copied(&from, &to, 2).await), CopyError::Unsound { drifted: 1, strays: 0 });
 }
 
 #[tokio::test]

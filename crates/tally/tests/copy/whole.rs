@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
-use tally::core::command::Auth;
-use tally::core::{Answer, Query};
+use tally::core::command::{Auth, JobReply};
+use tally::core::rows::{ChunkKey, JobId, Key, Row};
+use tally::core::view::Wants;
+use tally::core::{Answer, Day, Query, TotalKey};
 use tally::engine::memory::Memory;
 use tally::engine::{Engine, Finding};
 use tally::{CopyPhase, CopyReport, Options, Tally, copy, copy_rows};
 use tempfile::TempDir;
 
-use crate::world::{COUNTED, HIDING, NEWEST, copied, name, object, open, rows, source, subject, url, write};
+use crate::world::{
+    COUNTED, FORGETTING, HIDING, NEWEST, copied, forgetting_ann, name, object, open, rows, source, subject, url, write,
+};
 
 fn expected() -> CopyReport {
     let (edges, totals, resumed_rows) = (16, 18, 0);
@@ -86,6 +90,20 @@ async fn rows_that_are_very_large_take_more_than_one_commit() {
     assert_eq!(to.dump(), from.dump());
 }
 
+async fn ended(tally: &Tally, job: JobId, asking: &Auth) -> JobReply {
+    let done = async {
+        loop {
+            if let Answer::Job(job) = tally.query(Query::Job(job), asking).await.unwrap()
+                && job.state == "done"
+            {
+                return job;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), done).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_job_that_was_open_goes_on_in_the_copy() {
     let home = TempDir::new().unwrap();
@@ -96,21 +114,35 @@ async fn a_job_that_was_open_goes_on_in_the_copy() {
     drop(to);
     let tally = Tally::open(&url(&folder), Options::default()).await.unwrap();
     let system = Auth::new(serde_json::json!({"kind": "system"}));
-    let done = async {
-        loop {
-            if let Answer::Job(job) = tally.query(Query::Job(HIDING), &system).await.unwrap()
-                && job.state == "done"
-            {
-                return job;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let job = tokio::time::timeout(Duration::from_secs(60), done).await.unwrap();
+    let job = ended(&tally, HIDING, &system).await;
     assert_eq!(job.edges, 1 + 4, "one before the copy, four after it");
     let count = Query::Count { relation: name("like"), object: object("post:1"), viewer: Some(subject("bob")) };
     let Answer::Count(count) = tally.query(count, &system).await.unwrap() else { panic!("a count") };
     assert_eq!(count.count, 3, "alice is hidden");
     assert!(tally.recount(|_| {}).await.unwrap().drift.is_empty());
     tally.close().await;
+}
+
+/// Days that wait to be taken back still count, in the copy too: nothing else could take them back there.
+#[tokio::test]
+async fn a_forgetting_that_was_open_ends_in_the_copy() {
+    let home = TempDir::new().unwrap();
+    let folder = home.path().join("b");
+    let (from, to) = (Memory::default(), open(&folder).await);
+    write(&from, forgetting_ann(), NEWEST).await;
+    copied(&from, &to, 2).await.unwrap();
+    to.close().await;
+    drop(to);
+    let tally = Tally::open(&url(&folder), Options::default()).await.unwrap();
+    ended(&tally, FORGETTING, &Auth::new(serde_json::json!({"kind": "system"}))).await;
+    tally.close().await;
+    drop(tally);
+    let days = [20_000, 20_001, 20_002].map(|day| (name("daily"), Day(day)));
+    let totals = days.clone().map(|(sheet, day)| TotalKey::Present { sheet, day });
+    let rows = days.map(|(sheet, day)| Key::Chunk(ChunkKey { sheet, day, chunk: 0 }));
+    let left = Wants { rows: rows.to_vec(), totals: totals.to_vec(), ..Wants::default() };
+    let left = open(&folder).await.load(&left).await.unwrap();
+    let bits = left.rows.iter().map(|row| if let Some(Row::Chunk(bits)) = row { bits.bitmap().len() } else { 0 });
+    assert_eq!(left.totals, [2, 1, 1], "what ann did since, and bob");
+    assert_eq!(bits.collect::<Vec<_>>(), [2, 1, 1]);
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally::core::rows::{
-    ApiKey, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Job, JobId, Key, LimitKey,
-    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey, Used, UsedState,
-    Work,
+    ApiKey, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key,
+    LimitKey, Names, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey,
+    Used, UsedState, Work,
 };
 use tally::core::time::Stamp;
 use tally::core::view::{View, Wants};
@@ -19,6 +19,8 @@ use tally::{AnyEngine, CopyReport, Error, Opening, copy_rows};
 
 /// The job that is open in [`rows`].
 pub(crate) const HIDING: JobId = JobId(77);
+/// The job that is open in [`forgetting_ann`].
+pub(crate) const FORGETTING: JobId = JobId(79);
 /// Newer than every row.
 pub(crate) const NEWEST: Stamp = Stamp(9_000);
 
@@ -73,34 +75,67 @@ pub(crate) fn rows() -> BTreeMap<Key, Row> {
 }
 
 /// How many rows [`counted`] has.
-pub(crate) const COUNTED: u64 = 9;
+pub(crate) const COUNTED: u64 = 11;
 
 /// One row of each kind that counting has.
 fn counted() -> BTreeMap<Key, Row> {
     let count = |of: &str, key: &str| CountKey { name: name(of), key: KeyId::new(key).unwrap() };
     let mut sketch = Sketch::default();
     (0..5_000).for_each(|member| sketch.add(&format!("user {member}")));
-    let mut days = Bits::default();
-    days.set(20_000, true);
+    let day = |day| {
+        let mut days = Bits::default();
+        days.set(day, true);
+        days
+    };
     let mut bits = Bits::default();
     bits.set(0, true);
     let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
     let used = Used { state: UsedState::Log(vec![(7, 1)]), look_at: Timestamp(9) };
-    let chunk = ChunkKey { sheet: name("daily"), day: Day(20_000), chunk: 1 << 24 };
+    // Of two days one is being forgotten: both still count.
+    let (number, chunk) = (1 << 37, 1 << 24);
+    let chunk_key = |day| Key::Chunk(ChunkKey { sheet: name("daily"), day: Day(day), chunk });
+    let attendee = Attendee { number, days: day(20_000), forgotten: day(20_001) };
     BTreeMap::from([
         (Key::Counter(count("views", "post:1")), Row::Counter(-12)),
         (Key::Touched(count("views", "post:1")), Row::Touched(Timestamp(3))),
         (Key::Unique(count("dau", "today")), Row::Unique(sketch)),
         (Key::Limit(LimitKey { name: "door".into(), key: "ann".into() }), Row::Limit(used)),
-        (Key::Sheet(name("daily")), Row::Sheet((1 << 40) + 1)),
-        (Key::Day(name("daily"), Day(20_000)), Row::Day(vec![1 << 24])),
-        (Key::Chunk(chunk), Row::Chunk(bits)),
-        (
-            Key::Attendee(name("daily"), subject("ann")),
-            Row::Attendee(Attendee { number: 1 << 40, forgotten: days.clone(), days }),
-        ),
+        (Key::Sheet(name("daily")), Row::Sheet(number + 1)),
+        (Key::Day(name("daily"), Day(20_000)), Row::Day(vec![chunk])),
+        (Key::Day(name("daily"), Day(20_001)), Row::Day(vec![chunk])),
+        (chunk_key(20_000), Row::Chunk(bits.clone())),
+        (chunk_key(20_001), Row::Chunk(bits)),
+        (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(attendee)),
         (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
     ])
+}
+
+/// Ann is being forgotten: of three days two wait to be taken back, and one she has had since. Bob stays.
+pub(crate) fn forgetting_ann() -> BTreeMap<Key, Row> {
+    let bits = |numbers: &[u32]| {
+        let mut bits = Bits::default();
+        numbers.iter().for_each(|number| bits.set(*number, true));
+        bits
+    };
+    let attendee = |number, days: &[u32], forgotten: &[u32]| {
+        Row::Attendee(Attendee { number, days: bits(days), forgotten: bits(forgotten) })
+    };
+    let sheet = name("daily");
+    let mut rows = BTreeMap::from([
+        (Key::Attendee(sheet.clone(), subject("1")), attendee(1, &[20_000], &[20_001, 20_002])),
+        (Key::Attendee(sheet.clone(), subject("2")), attendee(2, &[20_000, 20_001, 20_002], &[])),
+    ]);
+    for day in [20_000, 20_001, 20_002].map(Day) {
+        rows.insert(Key::Day(sheet.clone(), day), Row::Day(vec![0]));
+        rows.insert(Key::Chunk(ChunkKey { sheet: sheet.clone(), day, chunk: 0 }), Row::Chunk(bits(&[1, 2])));
+    }
+    let forgotten = Some(Forgotten { before: Stamp(8_000), left: BTreeMap::new() });
+    rows.insert(Key::Subject(subject("1")), Row::Subject(Subject { suspended: None, forgotten }));
+    let work = Work::Forget { subject: subject("1") };
+    let job = Job { work, before: Stamp(8_000), edges: 0, created_at: Timestamp(5), finished_at: None };
+    rows.insert(Key::Job(FORGETTING), Row::Job(job));
+    rows.insert(Key::Names, Row::Names(Names { sheets: [sheet].into(), ..Names::default() }));
+    rows
 }
 
 /// Writes rows as they are, with what their edges add up to.
@@ -112,7 +147,7 @@ pub(crate) async fn write<E: Engine>(engine: &E, rows: impl IntoIterator<Item = 
             key.totals(edge).for_each(|total| *adds.entry(total).or_default() += 1);
         }
         if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
-            for day in attendee.days.bitmap() {
+            for day in attendee.counted().bitmap() {
                 *adds.entry(TotalKey::Present { sheet: sheet.clone(), day: Day(day) }).or_default() += 1;
             }
         }

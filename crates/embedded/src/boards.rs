@@ -109,9 +109,10 @@ impl State {
         }
     }
 
-    fn order(&self, board: &BoardKey) -> Option<&Order> {
+    /// Never one that holds what had been taken back by then.
+    fn order(&self, board: &BoardKey, taken_back: usize) -> Option<&Order> {
         match self.boards.get(board) {
-            Some(Board::Read(order, _)) => Some(order),
+            Some(Board::Read(order, _)) if self.taken_back == taken_back => Some(order),
             _ => None,
         }
     }
@@ -185,9 +186,10 @@ impl Boards {
             if let Some(error) = state.failed.remove(board) {
                 return Err(error);
             }
-            if state.taken_back != store.taken_back() {
+            let taken_back = store.taken_back();
+            if state.taken_back != taken_back {
                 // Some of what was noted is not there any more.
-                *state = State { taken_back: store.taken_back(), ..State::default() };
+                *state = State { taken_back, ..State::default() };
             }
             match state.boards.get_mut(board) {
                 Some(Board::Reading(_)) => return Ok(true),
@@ -214,24 +216,27 @@ impl Boards {
                 put_all(&mut order, &rows)?;
                 Ok(order)
             });
-            self.finish(board, order, snapshot.position(), store.taken_back());
+            self.finish(board, order, &snapshot);
             return Ok(true);
         }
-        let (boards, key, taken_back) = (self.clone(), board.clone(), store.taken_back());
-        let work = move || boards.finish(&key, read_order(&snapshot, &key), snapshot.position(), taken_back);
+        let (boards, key, snapshot) = (self.clone(), board.clone(), Arc::new(snapshot));
+        let read = snapshot.clone();
+        let work = move || boards.finish(&key, read_order(&read, &key), &read);
         let thread = std::thread::Builder::new().name("tally-board".into()).spawn(work);
         if let Err(error) = thread {
             let error = StoreError::Unavailable(format!("a thread cannot be started: {error}"));
-            self.finish(board, Err(error), 0, store.taken_back());
+            self.finish(board, Err(error), &snapshot);
         }
         Ok(true)
     }
 
-    /// Takes what was read, and on top what has changed since.
-    fn finish(&self, board: &BoardKey, found: Result<Order, StoreError>, position: Position, taken_back: usize) {
+    /// Takes what was read, and on top what has changed since. If anything was taken back meanwhile, whoever asked
+    /// looks again and finds it missing.
+    fn finish(&self, board: &BoardKey, found: Result<Order, StoreError>, snapshot: &Snapshot) {
+        let position = snapshot.position();
         let mut state = self.state();
         // Two may have begun to read it; the first one has it.
-        if state.taken_back == taken_back
+        if state.taken_back == snapshot.taken_back()
             && let Some(Board::Reading(waiting)) = state.boards.get_mut(board)
         {
             let waiting = std::mem::take(waiting);
@@ -249,13 +254,19 @@ impl Boards {
         self.shared.read.notify_waiters();
     }
 
-    /// How many members stand before each of these places; none where a board has to be read first.
-    pub(crate) fn before(&self, store: &Store, standings: &[Standing]) -> Result<Option<Vec<u64>>, StoreError> {
+    /// How many members stand before each of these places; none where a board has to be read first. `taken_back` is as
+    /// of the rows that are read with it.
+    pub(crate) fn before(
+        &self,
+        store: &Store,
+        standings: &[Standing],
+        taken_back: usize,
+    ) -> Result<Option<Vec<u64>>, StoreError> {
         let state = self.state();
         let mut equals = Vec::new();
         let mut found: Vec<u64> = Vec::with_capacity(standings.len());
         for (number, standing) in standings.iter().enumerate() {
-            let Some(order) = state.order(&standing.board) else { return Ok(None) };
+            let Some(order) = state.order(&standing.board, taken_back) else { return Ok(None) };
             let at = match &standing.among {
                 Among::First => place(standing.score, Stamp(0)),
                 Among::Last => place(standing.score, Stamp(u64::MAX)),
@@ -280,6 +291,7 @@ impl Boards {
         board: &BoardKey,
         from: &BoardFrom,
         limit: usize,
+        taken_back: usize,
     ) -> Result<Option<Vec<(Key, Row)>>, StoreError> {
         let prefix = keys::board_prefix(board);
         let end = keys::after_prefix(&prefix);
@@ -289,7 +301,7 @@ impl Boards {
         let (start, skip, up) = match from {
             BoardFrom::Rank(rank) => {
                 let state = self.state();
-                let Some(order) = state.order(board) else { return Ok(None) };
+                let Some(order) = state.order(board, taken_back) else { return Ok(None) };
                 let Some((place, skip)) = at_rank(order, *rank) else { return Ok(Some(Vec::new())) };
                 (keys::board_place(board, place), skip, false)
             }

@@ -20,7 +20,7 @@ impl Embedded {
         let before = self.store.moment();
         let keys: Vec<Vec<u8>> = wants.rows.iter().map(keys::row).chain(wants.totals.iter().map(keys::total)).collect();
         let mut values = self.store.get_many(&keys).map_err(unavailable)?.into_iter();
-        let Some(ranks) = self.boards.before(&self.store, &wants.ranks)? else { return Ok(None) };
+        let Some(ranks) = self.boards.before(&self.store, &wants.ranks, before.taken_back)? else { return Ok(None) };
         let Some(mark) = mark_of(before, self.store.moment()) else { return Ok(None) };
         let mut rows = Vec::with_capacity(wants.rows.len());
         for (key, value) in wants.rows.iter().zip(values.by_ref()) {
@@ -34,13 +34,37 @@ impl Embedded {
     /// Checks what was decided on, then applies everything as one batch.
     pub(crate) fn write_rows(&self, seen: &Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
         let mut batch = self.committing();
-        let untouched = mark_at(self.store.position()) == seen.mark;
+        let made = self.gather(seen, changes, &mut batch)?;
+        self.put(made, changes, &mut batch)
+    }
+
+    pub(crate) fn put(&self, made: Gathered, changes: &Changes, batch: &mut Batch) -> Result<Committed, CommitError> {
+        let position = self.store.apply_if(batch, made.on).map_err(|error| match error {
+            store::StoreError::BatchTooLarge { .. } => CommitError::Store(StoreError::too_large()),
+            error => CommitError::Store(unavailable(error)),
+        });
+        batch.shrink();
+        // What it was made from was taken back while it was gathered.
+        let position = position?.ok_or(CommitError::Conflict)?;
+        self.boards.note(position, changes);
+        Ok(Committed { mark: mark_at(position), totals: made.totals })
+    }
+
+    /// Fills the batch, from rows that are checked against what was decided on.
+    pub(crate) fn gather(
+        &self,
+        seen: &Seen<'_>,
+        changes: &Changes,
+        batch: &mut Batch,
+    ) -> Result<Gathered, CommitError> {
+        let on = self.store.moment();
+        let untouched = mark_at(on.position) == seen.mark;
         if !untouched {
             self.check_seen(seen)?;
         }
         batch.clear();
         for (key, change) in &changes.rows {
-            write_row(&mut batch, key, change)?;
+            write_row(batch, key, change)?;
             // No need to gather the rest of what will be refused.
             if batch.bytes() > self.store.batch_bytes_max() {
                 batch.shrink();
@@ -54,18 +78,11 @@ impl Embedded {
                 Some(after) => after,
                 None => self.read_total(key)?.checked_add(*by).ok_or(CommitError::Conflict)?,
             };
-            write_total(&mut batch, key, after);
+            write_total(batch, key, after);
             totals.push(after);
         }
         batch.put(&keys::stamp(), &changes.stamp.0.to_be_bytes());
-        let position = self.store.apply(&batch).map_err(|error| match error {
-            store::StoreError::BatchTooLarge { .. } => CommitError::Store(StoreError::too_large()),
-            error => CommitError::Store(unavailable(error)),
-        });
-        batch.shrink();
-        let position = position?;
-        self.boards.note(position, changes);
-        Ok(Committed { mark: mark_at(position), totals: (!untouched).then_some(totals) })
+        Ok(Gathered { on, totals: (!untouched).then_some(totals) })
     }
 
     pub(crate) fn committing(&self) -> MutexGuard<'_, Batch> {
@@ -95,6 +112,14 @@ impl Embedded {
     }
 }
 
+/// A batch that was filled.
+pub(crate) struct Gathered {
+    /// What it stands on.
+    on: Moment,
+    /// What the totals become, where that was not known at the load.
+    totals: Option<Vec<i64>>,
+}
+
 /// The moment of one position: twice the position.
 fn mark_at(position: Position) -> Mark {
     Mark(position << 1)
@@ -105,7 +130,6 @@ fn mark_at(position: Position) -> Mark {
 /// it for a moment at which all of it was true. None where rows were taken back in between: it may
 /// have seen those, whatever the positions are, and has to be done again.
 pub(crate) fn mark_of(before: Moment, after: Moment) -> Option<Mark> {
-    // A failed attempt to take rows back is made good later, and moves the position alone.
     let seen = before.position.max(after.position);
     let mark = Mark(mark_at(seen).0 + u64::from(before.position != after.position));
     (before.taken_back == after.taken_back).then_some(mark)
@@ -227,7 +251,7 @@ mod tests {
         // Nine came and went in between.
         assert_eq!(mark_of(moment(8, 0), moment(8, 1)), None);
         assert_eq!(mark_of(moment(9, 0), moment(8, 1)), None);
-        // Taken back in name before, in fact only now: what was seen waits for what will never be durable.
-        assert_eq!(mark_of(moment(9, 1), moment(8, 1)).map(position_of), Some(9));
+        // Refused before, and gone only now.
+        assert_eq!(mark_of(moment(9, 1), moment(8, 2)), None);
     }
 }

@@ -10,6 +10,8 @@ mod commit;
 mod keys;
 mod scan;
 pub mod store;
+#[cfg(test)]
+mod taken_back;
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -52,7 +54,9 @@ impl Embedded {
         loop {
             self.boards_read(&[board]).await?;
             let before = self.store.moment();
-            if let Some(mut items) = self.boards.page(&self.store, board, from, limit.saturating_add(1))? {
+            if let Some(mut items) =
+                self.boards.page(&self.store, board, from, limit.saturating_add(1), before.taken_back)?
+            {
                 let Some(mark) = commit::mark_of(before, self.store.moment()) else { continue };
                 let more = items.len() > limit;
                 items.truncate(limit);

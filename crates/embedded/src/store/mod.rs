@@ -11,6 +11,8 @@
 
 mod backup;
 mod batch;
+#[cfg(test)]
+pub(crate) mod by_hand;
 mod check;
 mod error;
 mod folder;
@@ -138,7 +140,16 @@ impl Store {
     /// # Errors
     /// Writes are refused at the moment, or the batch is over a limit. Nothing has changed then.
     pub fn apply(&self, batch: &Batch) -> Result<Position> {
-        self.shared.apply(batch)
+        self.shared.apply(batch, None).map(|position| position.expect("it stands on no moment"))
+    }
+
+    /// The same for a batch that was made from what was read at `on`: `None`, and nothing is done, if anything was
+    /// applied or taken back since.
+    ///
+    /// # Errors
+    /// As [`Store::apply`].
+    pub fn apply_if(&self, batch: &Batch, on: Moment) -> Result<Option<Position>> {
+        self.shared.apply(batch, Some(on))
     }
 
     /// The last applied position whose rows are there to be read: a batch that is taken back moves it back.
@@ -151,8 +162,7 @@ impl Store {
     /// seen what was taken back in between.
     #[must_use]
     pub fn moment(&self) -> Moment {
-        let writer = self.shared.writer();
-        Moment { position: writer.visible, taken_back: writer.discarded.len() }
+        self.shared.writer().moment()
     }
 
     /// The largest batch that it takes.

@@ -11,6 +11,7 @@ use std::{
 use byteview::ByteView;
 
 use super::{
+    Moment,
     batch::Batch,
     error::{Result, StoreError},
     folder::Folder,
@@ -76,6 +77,9 @@ pub(super) struct Writer {
     pub(super) state: State,
     /// Positions that were given out and then taken back, with the reason.
     pub(super) discarded: Vec<Discarded>,
+    /// Bumped whenever batches are taken back: when they are refused, and, if the disk did not let their rows go at once,
+    /// when those go. Rows that are read at one number fit each other.
+    pub(super) taken_back: usize,
     /// Whether the sync thread sleeps, so that waking it is worth a system call.
     pub(super) asleep: bool,
     pub(super) closing: bool,
@@ -88,6 +92,12 @@ pub(super) struct Discarded {
     pub(super) why: String,
     /// Whether it stays away even if the machine crashes.
     pub(super) sure: bool,
+}
+
+impl Writer {
+    pub(super) fn moment(&self) -> Moment {
+        Moment { position: self.visible, taken_back: self.taken_back }
+    }
 }
 
 /// Whether the store takes writes.
@@ -148,8 +158,9 @@ impl Shared {
     }
 
     /// Takes a batch: in the log's buffer and visible when it returns, durable later. No system calls but
-    /// the one that wakes a sleeping sync thread.
-    pub(super) fn apply(&self, batch: &Batch) -> Result<u64> {
+    /// the one that wakes a sleeping sync thread. `None`, and nothing is done, if it is to stand on a moment that
+    /// has passed.
+    pub(super) fn apply(&self, batch: &Batch, on: Option<Moment>) -> Result<Option<u64>> {
         let bytes = batch.payload(self.options.batch_bytes_max)?;
         let payload = ByteView::new(bytes);
         let mut writer = self.writer();
@@ -157,6 +168,10 @@ impl Shared {
             State::Running => {}
             State::Failed { why } => return Err(StoreError::Unavailable { why: why.clone() }),
             State::Closed => return Err(StoreError::Closed),
+        }
+        // The log may have failed and recovered since, which takes back rows that the batch was made from.
+        if on.is_some_and(|on| on != writer.moment()) {
+            return Ok(None);
         }
         if writer.pending.len() > 2 * PENDING_BYTES_MAX {
             return Err(StoreError::Unavailable { why: "the disk does not keep up".into() });
@@ -188,17 +203,19 @@ impl Shared {
         if wake {
             self.written.notify_one();
         }
-        Ok(position)
+        Ok(Some(position))
     }
 
     /// What has become of a position, once that is known.
     pub(super) fn outcome(&self, position: u64) -> Option<Result<()>> {
+        // Looked at first: between the two, this one may be refused and a later one become durable.
+        let durable = self.durable() >= position;
         if self.any_discarded.load(Ordering::Acquire)
             && let Some(error) = self.discarded(position)
         {
             return Some(Err(error));
         }
-        if matches!(self.options.sync, Sync::Every(_)) || self.durable() >= position {
+        if matches!(self.options.sync, Sync::Every(_)) || durable {
             return Some(Ok(()));
         }
         (self.writer().state == State::Closed && self.durable() < position).then_some(Err(StoreError::Closed))
@@ -214,13 +231,14 @@ impl Shared {
     }
 
     pub(super) fn taken_back(&self) -> usize {
-        if self.any_discarded.load(Ordering::Acquire) { self.writer().discarded.len() } else { 0 }
+        if self.any_discarded.load(Ordering::Acquire) { self.writer().taken_back } else { 0 }
     }
 
     /// Remembers that everything after `after` was taken back.
     pub(super) fn discard(&self, writer: &mut Writer, after: u64, why: &str, sure: bool) {
         if after < writer.last {
             writer.discarded.push(Discarded { after, up_to: writer.last, why: why.into(), sure });
+            writer.taken_back += 1;
             self.any_discarded.store(true, Ordering::Release);
         }
         writer.pending.clear();

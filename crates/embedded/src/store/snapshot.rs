@@ -22,26 +22,33 @@ pub struct Snapshot {
     overlays: Vec<Arc<Overlay>>,
     moment: Moment,
     position: Position,
+    taken_back: usize,
 }
 
 impl Snapshot {
     pub(super) fn take(shared: Arc<Shared>) -> Self {
-        let (overlays, moment, position) = {
+        let (overlays, moment, at) = {
             // Holding the writer back for this instant ties the position to the rows.
             let writer = shared.writer();
             let mut overlays = shared.overlays_mut();
             overlays.freeze();
             let frozen = overlays.frozen.iter().rev().cloned().collect();
-            (frozen, shared.tables.pin(), writer.visible)
+            (frozen, shared.tables.pin(), writer.moment())
         };
         shared.nudge_mover();
-        Self { shared, overlays, moment, position }
+        Self { shared, overlays, moment, position: at.position, taken_back: at.taken_back }
     }
 
     /// The last batch that it contains.
     #[must_use]
     pub fn position(&self) -> Position {
         self.position
+    }
+
+    /// How often batches had been taken back when it was taken, see [`super::Store::moment`].
+    #[must_use]
+    pub fn taken_back(&self) -> usize {
+        self.taken_back
     }
 
     /// The value of a row.

@@ -14,7 +14,7 @@ use super::{
     options::Sync,
     overlay::{Overlay, Overlays},
     replay::replay,
-    shared::{Retry, Shared, State},
+    shared::{Retry, Shared, State, Writer},
 };
 
 /// Runs until the store closes. Everything that was applied is on disk when it returns, unless the log fails.
@@ -73,7 +73,7 @@ fn next(shared: &Shared, framed: &mut Vec<u8>, synced_at: Instant) -> Option<u64
     }
 }
 
-fn publish(shared: &Shared, durable: u64) {
+pub(super) fn publish(shared: &Shared, durable: u64) {
     shared.durable.store(durable, Ordering::Release);
     shared.waiters.wake(durable);
     shared.unready.wake(u64::MAX);
@@ -85,7 +85,7 @@ fn publish(shared: &Shared, durable: u64) {
 
 /// Refuses writes, and takes back whatever is not durable. First from the log, because what is refused must not
 /// come back; only then from memory and from whoever waits. Gives the segment to go on with if that took one.
-fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) -> Option<LogWriter> {
+pub(super) fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) -> Option<LogWriter> {
     tracing::error!(%error, "the log cannot be written; writes are refused until it can");
     let why = error.to_string();
     let last = {
@@ -106,9 +106,8 @@ fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) -> Option<LogWrite
         shared.discard(&mut writer, log.synced(), &why, sure);
         // Some of what was taken may have reached the disk before the failure.
         shared.durable.store(log.synced(), Ordering::Release);
-        match take_back(shared, log.synced()) {
-            Ok(()) => writer.visible = log.synced(),
-            Err(error) => tracing::error!(%error, "nothing can be read until the log can be"),
+        if let Err(error) = take_back(shared, &mut writer, log.synced()) {
+            tracing::error!(%error, "nothing can be read until the log can be");
         }
     }
     shared.waiters.wake(u64::MAX);
@@ -116,8 +115,9 @@ fn fail(shared: &Shared, log: &LogWriter, error: &StoreError) -> Option<LogWrite
     fresh
 }
 
-/// Rebuilds the overlays from the log without what is not durable. Nothing is applied meanwhile.
-fn take_back(shared: &Shared, durable: u64) -> Result<()> {
+/// Rebuilds the overlays from the log without what is not durable. Nothing is applied meanwhile: the writer is held,
+/// so that whoever asks for a moment knows which rows are its own.
+fn take_back(shared: &Shared, writer: &mut Writer, durable: u64) -> Result<()> {
     let (kept, lost) = {
         let overlays = shared.overlays();
         let kept: Vec<_> = overlays.frozen.iter().filter(|overlay| overlay.last() <= durable).cloned().collect();
@@ -125,6 +125,7 @@ fn take_back(shared: &Shared, durable: u64) -> Result<()> {
         (kept, lost)
     };
     if !lost {
+        writer.visible = durable;
         return Ok(());
     }
     let from = match kept.last() {
@@ -144,11 +145,13 @@ fn take_back(shared: &Shared, durable: u64) -> Result<()> {
     // The mover may have finished with some of them by now.
     let frozen = std::mem::take(&mut overlays.frozen).into_iter().filter(|overlay| overlay.last() <= durable).collect();
     *overlays = Overlays { active, frozen };
+    writer.visible = durable;
+    writer.taken_back += 1;
     Ok(())
 }
 
 /// Tries until a fresh segment stands, which cuts the log at what is durable. `None` when the store closes.
-fn recover(shared: &Shared, log: &LogWriter, mut fresh: Option<LogWriter>) -> Option<LogWriter> {
+pub(super) fn recover(shared: &Shared, log: &LogWriter, mut fresh: Option<LogWriter>) -> Option<LogWriter> {
     let mut retry = Retry::default();
     let last = shared.writer().last;
     loop {
@@ -162,10 +165,8 @@ fn recover(shared: &Shared, log: &LogWriter, mut fresh: Option<LogWriter>) -> Op
                 return None;
             }
         }
-        let ready = take_back(shared, log.synced()).and_then(|()| {
-            shared.writer().visible = log.synced();
-            fresh.take().map_or_else(|| log.restart(&shared.log, last), Ok)
-        });
+        let taken_back = take_back(shared, &mut shared.writer(), log.synced());
+        let ready = taken_back.and_then(|()| fresh.take().map_or_else(|| log.restart(&shared.log, last), Ok));
         match ready {
             Ok(fresh) => {
                 tracing::info!("the log can be written again; writes are taken");
@@ -178,5 +179,56 @@ fn recover(shared: &Shared, log: &LogWriter, mut fresh: Option<LogWriter>) -> Op
                 shared.writer().state = State::Failed { why };
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Batch, by_hand::ByHand};
+
+    fn batch(value: &[u8]) -> Batch {
+        let mut batch = Batch::new();
+        batch.put(b"row", value);
+        batch
+    }
+
+    #[test]
+    fn a_batch_made_from_what_was_taken_back_is_not_applied() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, mut log) = ByHand::open(folder.path());
+        store.apply(&batch(b"1")).unwrap();
+        log.sync(&store);
+        let before = store.moment();
+        store.apply(&batch(b"2")).unwrap();
+        let on = store.moment();
+        log.fail(&store);
+        let failed = store.moment();
+        assert_eq!(failed.position, before.position);
+        log.recover(&store);
+        for gone in [on, before] {
+            assert_eq!(store.apply_if(&batch(b"3"), gone).unwrap(), None);
+        }
+        assert_eq!(store.get(b"row").unwrap().as_deref(), Some(&b"1"[..]));
+        assert_eq!(store.apply_if(&batch(b"3"), store.moment()).unwrap(), Some(3));
+    }
+
+    #[test]
+    fn rows_that_go_later_than_they_were_refused_are_taken_back_once_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, mut log) = ByHand::open(folder.path());
+        store.apply(&batch(b"1")).unwrap();
+        log.sync(&store);
+        store.apply(&batch(b"2")).unwrap();
+        // The log cannot be read at first, so the rows stay.
+        let (at, away) = (folder.path().join("log"), folder.path().join("away"));
+        std::fs::rename(&at, &away).unwrap();
+        log.fail(&store);
+        std::fs::rename(&away, &at).unwrap();
+        let refused = store.moment();
+        assert_eq!((refused.position, store.get(b"row").unwrap().as_deref()), (2, Some(&b"2"[..])));
+        log.recover(&store);
+        assert_eq!(store.get(b"row").unwrap().as_deref(), Some(&b"1"[..]));
+        assert_ne!(store.moment().taken_back, refused.taken_back);
+        assert_eq!(store.snapshot().taken_back(), store.moment().taken_back);
     }
 }

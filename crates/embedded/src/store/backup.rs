@@ -69,7 +69,35 @@ pub(super) fn write(
 
 /// A backup must not hold what the store may still take back.
 fn durable(shared: &Shared, position: Position) -> Result<()> {
-    let written = || (shared.durable() >= position).then_some(Ok(()));
-    let outcome = || written().or_else(|| shared.outcome(position).filter(|outcome| outcome.is_err()));
+    let outcome = || {
+        // Asked for first: what becomes durable after this was refused may have a larger position.
+        let written = shared.durable() >= position;
+        shared.outcome(position).filter(Result::is_err).or(written.then_some(Ok(())))
+    };
     super::wait::block_on(shared.waiters.wait(position, outcome))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{Batch, StoreError, by_hand::ByHand},
+        *,
+    };
+
+    #[test]
+    fn what_was_refused_is_never_taken_for_durable_though_later_batches_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, mut log) = ByHand::open(folder.path());
+        let mut batch = Batch::new();
+        batch.put(b"row", b"value");
+        let refused = store.apply(&batch).unwrap();
+        log.fail(&store);
+        log.recover(&store);
+        let later = store.apply(&batch).unwrap();
+        log.sync(&store);
+        assert!(store.durable() > refused);
+        let outcome = durable(&store.shared, refused);
+        assert!(matches!(outcome, Err(StoreError::Discarded { .. })), "{outcome:?}");
+        durable(&store.shared, later).unwrap();
+    }
 }

@@ -14,6 +14,7 @@ pub mod hash;
 pub mod id;
 pub mod limits;
 pub mod meta;
+pub mod prints;
 pub mod query;
 pub mod rows;
 pub mod rules;

@@ -20,8 +20,8 @@ pub const ATOMIC_COMMANDS_MAX: usize = 500;
 pub const BATCH_COMMANDS_MAX: usize = 10_000;
 /// Characters in an idempotency key.
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 128;
-/// Bytes of an answer that is remembered whole for an idempotency key: so many, and so many for each command. An answer
-/// that only gives back what was sent may have more.
+/// Bytes of an answer that is remembered whole for an idempotency key: so many, and so many for each command.
+/// What only gives back what was sent does not count.
 pub const REMEMBERED_BYTES_MAX: usize = 1_024;
 /// See [`REMEMBERED_BYTES_MAX`].
 pub const REMEMBERED_COMMAND_BYTES_MAX: usize = 384;

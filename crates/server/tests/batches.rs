@@ -173,7 +173,11 @@ async fn a_key_that_is_reused_for_another_request_is_refused_and_says_what_diffe
         assert!(problem["detail"].as_str().unwrap().contains(field), "{field}: {problem}");
     };
     reused(client.post(&path).json(&json!({"meta": {"n": 2}})), "meta").await;
-    reused(client.post(&path), "body").await;
+    reused(client.post(&path).json(&json!({"meta": {"n": 1, "more": 1}})), "body.meta.more").await;
+    reused(client.post(&path).json(&json!({"meta": {}})), "body.meta").await;
+    reused(client.post(&path), "body.meta").await;
+    let same = client.post(&path).body("application/json", " {\"meta\" : {\"n\":1} }").header("idempotency-key", "k");
+    assert_eq!(same.send().await.header("idempotent-replayed"), Some("true"));
     let other = format!("{}/toggle", edge("like", "post:2", "alice"));
     reused(client.post(&other).json(&json!({"meta": {"n": 1}})), "call").await;
     reused(post(&client, true, &fans(1)), "call").await;
@@ -301,4 +305,44 @@ async fn only_so_much_is_remembered_for_one_user_in_an_hour() {
     );
     assert_eq!(alice.like("post:2", "alice").await["changed"], true, "what needs no memory goes on");
     assert_eq!(flip(&server.client(), "carol", "k").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_key_that_paid_for_little_is_not_good_for_much() {
+    let issuer = tokens::Issuer::new();
+    let server = Server::start(&format!("{}[idempotency]\nuser_bytes_max = 65536\n", issuer.config())).await;
+    let alice = server.client_as(Some(&tokens::user("alice")));
+    let keyed = |key: &'static str, commands: &[Value]| post(&alice, false, commands).header("idempotency-key", key);
+    let mine: Vec<Value> = (0..400).map(|n| relate(&format!("post:{n}"), "me")).collect();
+    for key in ["a", "b"] {
+        keyed(key, &[]).ok().await;
+    }
+    keyed("a", &mine).ok().await;
+    keyed("b", &mine).problem(429, "rate_limited").await;
+    assert_eq!(keyed("a", &mine).send().await.header("idempotent-replayed"), Some("true"));
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_large_is_refused_and_not_remembered() {
+    let server = Server::start("[uniques.dau]\n").await;
+    let client = server.client();
+    let path = format!("{}/toggle", edge("like", "post:1", "alice"));
+    let toggle = |meta: &serde_json::Map<String, Value>| {
+        client.post(&path).header("idempotency-key", "k").json(&json!({"meta": meta}))
+    };
+    let many = (0..50_000).map(|n| (format!("{n:x}"), json!(0))).collect();
+    for _ in 0..2 {
+        toggle(&many).problem(413, "too_large").await;
+    }
+    let few = serde_json::Map::from_iter([("a".to_owned(), json!(1))]);
+    assert_eq!(toggle(&few).ok().await["changed"], true);
+    assert_eq!(toggle(&few).send().await.header("idempotent-replayed"), Some("true"));
+    let members: Vec<String> = (0..1_001).map(|n| format!("{n}")).collect();
+    let observe = |members: &[String]| {
+        client.post("/v1/uniques/dau/today").header("idempotency-key", "m").json(&json!({"members": members}))
+    };
+    observe(&members).problem(413, "too_large").await;
+    observe(&members[..1_000]).ok().await;
+    let problem = observe(&members[..999]).problem(422, "idempotency_key_reused").await;
+    assert!(problem["detail"].as_str().unwrap().contains("body.members"), "{problem}");
 }

@@ -39,14 +39,18 @@ impl FromRequest<App> for Posted {
 impl Posted {
     /// What was sent; nothing is `{}`.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        if self.bytes.is_empty() { parse(b"{}") } else { parse(&self.bytes) }
+        parse(self.json())
+    }
+
+    fn json(&self) -> &[u8] {
+        if self.bytes.is_empty() { b"{}" } else { &self.bytes }
     }
 
     /// What was sent, and the key that it was sent with.
     pub fn read<T: DeserializeOwned>(&self, app: &App, caller: &Caller) -> Result<(T, Option<Once>), Problem> {
         let body = self.body()?;
         let once = match &self.keyed {
-            Some((headers, path)) => caller.once(app, headers, path, &self.body()?)?,
+            Some((headers, path)) => caller.once(app, headers, path, self.json(), 1)?,
             None => None,
         };
         Ok((body, once))
@@ -71,7 +75,12 @@ pub fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Problem::bad_request("the body is a JSON object"));
     }
-    serde_json::from_slice(bytes).map_err(|error| Problem::bad_request(format!("the body is wrong: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| unreadable(&error))
+}
+
+/// What is said about a body that is not what it should be.
+pub fn unreadable(error: &serde_json::Error) -> Problem {
+    Problem::bad_request(format!("the body is wrong: {error}"))
 }
 
 /// Reads a body of JSON, within its limit: only of who has said who they are, in time, and while there is memory.

@@ -9,11 +9,13 @@ use axum::http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 use tally::core::catalog::ReadPolicy;
 use tally::core::command::Once;
-use tally::core::hash::{digest_text, fingerprint};
+use tally::core::hash::digest_text;
 use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
+use tally::core::prints::{PARTS_MAX, prints};
 use tally::core::rows::{ReplayKey, Role};
 use tally::core::{Auth, SubjectId};
 
+use super::body::unreadable;
 use super::problem::Problem;
 use crate::app::App;
 use crate::auth::Principal;
@@ -124,13 +126,15 @@ impl Caller {
         }
     }
 
-    /// The call's idempotency key, with a fingerprint of all that the call says.
+    /// The call's idempotency key, with a fingerprint of all that the call says in its body of so many commands. Only of a
+    /// body that was read already: of one with fields that nobody knows, their names would be kept.
     pub fn once(
         &self,
         app: &App,
         headers: &HeaderMap,
         call: &str,
-        body: &serde_json::Value,
+        body: &[u8],
+        commands: usize,
     ) -> Result<Option<Once>, Problem> {
         let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
         let key = value.to_str().ok().filter(|key| {
@@ -140,28 +144,11 @@ impl Caller {
             let text = format!("Idempotency-Key has 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters");
             return Err(Problem::bad_request(text));
         };
-        let commands = body.get("commands").and_then(|commands| commands.as_array()).map_or(1, Vec::len);
-        app.allowance.take(&self.name(), key, commands, self.remembered_bytes_max(app))?;
-        let mut fields = vec![("the call".to_owned(), fingerprint(&[call.as_bytes()]))];
-        fingerprints("body", body, 2, &mut fields);
-        Ok(Some(Once { key: ReplayKey { caller: self.name(), key: digest_text(&[key]) }, fields: Arc::new(fields) }))
-    }
-}
-
-/// A fingerprint for each field, down to `depth`, so that a reused key can name what differs.
-fn fingerprints(path: &str, value: &serde_json::Value, depth: usize, fields: &mut Vec<(String, u64)>) {
-    match value {
-        serde_json::Value::Object(map) if depth > 0 => {
-            for (name, value) in map {
-                fingerprints(&format!("{path}.{name}"), value, depth - 1, fields);
-            }
-        }
-        serde_json::Value::Array(items) if depth > 0 => {
-            for (index, value) in items.iter().enumerate() {
-                fingerprints(&format!("{path}[{index}]"), value, depth - 1, fields);
-            }
-        }
-        other => fields.push((path.to_owned(), fingerprint(&[other.to_string().as_bytes()]))),
+        let fields = prints(key, call, body, PARTS_MAX.max(commands)).map_err(|error| unreadable(&error))?;
+        let once = Once { key: ReplayKey { caller: self.name(), key: digest_text(&[key]) }, fields: Arc::new(fields) };
+        let bytes = once.bytes_max(commands) as u64;
+        app.allowance.take(&self.name(), key, bytes, self.remembered_bytes_max(app))?;
+        Ok(Some(once))
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::world::World;
 use super::{check, script};
 use crate::command::{Command, Once};
-use crate::rows::ReplayKey;
+use crate::prints;
+use crate::rows::{Key, ReplayKey, Row};
 
 #[test]
 fn a_toggle_that_is_sent_again_does_not_flip_back() {
@@ -72,6 +75,21 @@ fn a_defect_is_not_remembered() {
 }
 
 #[test]
+fn a_request_that_is_itself_wrong_is_not_remembered() {
+    check(
+        r#"
+        once k toggle like post:1 alice kind=wow -> bad_request
+        once k toggle like post:1 alice         -> active changed count=1
+        once b batch atomic relate like post:1 bob ; relate like post:1 carol kind=wow -> batch_refused 1 bad_request
+        once b batch atomic relate like post:1 bob -> [active changed count=2]
+        # Commands that stand on their own may have taken effect beside it.
+        once c batch each relate like post:1 dave ; relate like post:1 eve kind=wow -> [active changed count=3; bad_request]
+        once c batch each relate like post:1 dave ; relate like post:1 eve kind=wow -> replayed [active changed count=3; bad_request]
+        "#,
+    );
+}
+
+#[test]
 fn a_key_is_forgotten_when_its_time_is_over() {
     check(
         r#"
@@ -124,7 +142,6 @@ fn a_replay_is_the_very_same_answer() {
         "relate reaction post:1 alice kind=wow",
         "unrelate like post:1 alice",
         "relate nothing post:1 alice",
-        "relate like post:1 alice kind=wow",
         "put post:1 status=open",
         "put post:2",
         "delete post:1",
@@ -167,4 +184,40 @@ fn the_answer_to_a_batch_with_long_names_is_kept_whole() {
     let again = world.apply(command, once());
     assert!(again.replayed && first.reply.is_ok());
     assert_eq!(again.reply, first.reply);
+}
+
+/// What is remembered is no more than is charged for, whatever was sent, and holds none of its words.
+#[test]
+fn a_remembered_row_is_bounded_and_names_nobody() {
+    let mut world = World::new();
+    let meta = |keys: usize| (0..keys).map(|n| (format!("secret{n}"), n.into())).collect::<serde_json::Map<_, _>>();
+    let mut bytes_of = |command: Command, body: serde_json::Value, commands: usize| {
+        let parts_max = prints::PARTS_MAX.max(commands);
+        let fields = prints::prints("salt", "/secret", body.to_string().as_bytes(), parts_max).unwrap();
+        let key = ReplayKey { caller: "app".into(), key: body.to_string() };
+        let once = Once { key: key.clone(), fields: Arc::new(fields) };
+        let bytes_max = once.bytes_max(commands);
+        assert!(!world.apply(command.clone(), Some(once.clone())).replayed);
+        let Row::Replay(row) = world.rows.get(&Key::Replay(key))? else { panic!("a remembered answer") };
+        let text = serde_json::to_string(row).unwrap();
+        assert!(!text.contains("secret"), "{text}");
+        assert!(text.len() <= bytes_max, "{} bytes were charged, {} are kept", bytes_max, text.len());
+        assert!(world.apply(command, Some(once)).replayed);
+        Some(text.len())
+    };
+    let toggle = |subject: &str, keys| Command::Toggle {
+        relation: crate::Name::new("note").unwrap(),
+        object: crate::ObjectId::new("post:secret").unwrap(),
+        subject: crate::SubjectId::new(subject).unwrap(),
+        kind: None,
+        meta: Some(Arc::new(meta(keys))),
+    };
+    for keys in [1, prints::PARTS_MAX, 900] {
+        let bytes = bytes_of(toggle(&format!("secret-{keys}"), keys), json!({"meta": meta(keys)}), 1);
+        assert!(bytes.unwrap() < 4_096, "{keys} fields take {bytes:?} bytes");
+    }
+    assert_eq!(bytes_of(toggle("secret", 100_000), json!({"meta": meta(100_000)}), 1), None, "too large to be done");
+    let commands: Vec<Command> = (0..500).map(|n| toggle(&format!("secret-in-batch-{n}"), 40)).collect();
+    let body = json!({"commands": (0..500).map(|n| json!({"secret": n})).collect::<Vec<_>>()});
+    assert!(bytes_of(Command::Batch { atomic: true, commands }, body, 500).is_some());
 }

@@ -136,7 +136,7 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
         return Err(Problem::bad_request("dry_run goes with atomic: false"));
     }
     let once = match headers.contains_key("idempotency-key") && !sent.dry_run {
-        true => caller.once(&app, &headers, "/v1/batch", &parse(&bytes)?)?,
+        true => caller.once(&app, &headers, "/v1/batch", &bytes, sent.commands.len())?,
         false => None,
     };
     let commands = sent.commands.into_iter().map(|command| allowed(command?, &caller)).collect();
@@ -269,7 +269,10 @@ fn chunk_once(once: &Once, chunk: usize) -> Once {
     if chunk == 0 {
         return once.clone();
     }
-    let all: Vec<u8> = once.fields.iter().flat_map(|(_, field)| field.to_be_bytes()).collect();
+    let mut all: Vec<[u8; 8]> = once.fields.iter().map(|(_, field)| field.to_be_bytes()).collect();
+    // Fields may come in another order.
+    all.sort_unstable();
+    let all = all.concat();
     let fields = Arc::new(vec![("body".to_owned(), fingerprint(&[&all]))]);
     let caller = format!("{chunk}#{}", once.key.caller);
     Once { key: ReplayKey { caller, key: once.key.key.clone() }, fields }

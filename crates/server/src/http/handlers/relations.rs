@@ -1,7 +1,7 @@
 //! Likes, bookmarks, favourites, reactions.
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use tally::core::command::{Call as Asked, Command, Decided, EdgeReply};
 use tally::core::limits::PAGE_ITEMS_DEFAULT;
@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Outcome, ask};
 use crate::app::App;
 use crate::auth::policy::Call;
-use crate::http::body::Json;
+use crate::http::body::{Json, Posted};
 use crate::http::problem::Problem;
 use crate::http::reply;
 use crate::http::request::{Caller, Params, Segments};
@@ -157,17 +157,12 @@ pub async fn toggle(
     State(app): State<App>,
     caller: Caller,
     Segments((relation, object, subject)): Segments<Triple>,
-    headers: HeaderMap,
-    uri: Uri,
-    Json(body): Json<serde_json::Value>,
+    posted: Posted,
 ) -> Outcome {
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
     caller.may(Call::Toggle, Some(&subject), None)?;
-    let once = caller.once(&app, &headers, uri.path(), &body)?;
-    let body: Option<EdgeBody> =
-        serde_json::from_value(body).map_err(|error| Problem::bad_request(format!("the body is wrong: {error}")))?;
-    let EdgeBody { kind, meta } = body.unwrap_or_default();
+    let (EdgeBody { kind, meta }, once) = posted.read(&app, &caller)?;
     let command = Command::Toggle { relation, object, subject, kind, meta };
     told(&app, &caller, app.tally.apply(Asked { auth: caller.facts(), command, once }).await?).await
 }

@@ -58,6 +58,8 @@ struct Failed {
     /// The first table that such work may have written. While it is set, the disk may name another list of tables
     /// than the one in memory.
     since: Option<u64>,
+    /// Whether the list in memory was to be named on disk, and that is not known to have lasted.
+    naming: bool,
     /// Tables that were part of the tree at some time: an older moment may still be read from them.
     installed: BTreeSet<u64>,
 }
@@ -212,7 +214,9 @@ impl Tables {
         let _idle = self.writing.write().expect("no holder of this lock panics");
         let mut failed = self.failed();
         let Some(since) = failed.since else { return Ok(()) };
-        versions::name(&self.path, self.tree.current_version().id())?;
+        let again = std::mem::replace(&mut failed.naming, true);
+        versions::name(&self.path, self.tree.current_version().id(), again)?;
+        failed.naming = false;
         let used: Vec<u64> = self.tree.current_version().iter_tables().map(lsm_tree::Table::id).collect();
         let tables = self.path.join("tables");
         for file in fs::read_dir(&tables).doing("list", &tables)?.flatten() {

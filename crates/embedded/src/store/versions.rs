@@ -50,14 +50,15 @@ pub(super) fn current(rows: &Path) -> Result<Named> {
     Ok(Named { id, checksum: u128::from(low) | u128::from(high) << 64 })
 }
 
-/// Makes the disk name the list `id`, durably.
-pub(super) fn name(rows: &Path, id: u64) -> Result<()> {
+/// Makes the disk name the list `id`, durably. `again` if that failed the last time.
+pub(super) fn name(rows: &Path, id: u64, again: bool) -> Result<()> {
     let wanted = Named { id, checksum: checksum(&list_path(rows, id))? };
-    if current(rows).is_ok_and(|named| named == wanted) {
-        // As it was before the work that failed. On a full disk nothing could be written here, either.
-        return Ok(());
+    // Mostly it is as it was before the work that failed, and on a full disk nothing could be written here. But
+    // a name that was put into place and not synced is written once more: the failed sync may have made the system forget
+    // that it was never written.
+    if again || current(rows).ok() != Some(wanted) {
+        write_current(rows, wanted)?;
     }
-    write_current(rows, wanted)?;
     sync_folder(rows)
 }
 

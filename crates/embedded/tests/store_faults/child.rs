@@ -39,6 +39,7 @@ pub(crate) enum Kind {
     EverySyncFromThere = 2,
     EverythingFromThere = 3,
     Killed = 4,
+    Twice = 5,
 }
 
 /// Everything so small that within a few batches segments rotate, overlays move and tables merge.

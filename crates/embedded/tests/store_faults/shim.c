@@ -3,7 +3,7 @@
 //
 // A class is what is done and to what, such as "fsync rows". Kinds: 0 nothing is done and EIO is answered; 1 half of
 // it is done (a write) or all of it, and EIO is answered; 2 as 0, and every later sync fails as well; 3 as 0, and every
-// later call fails as well; 4 the process is killed before it.
+// later call fails as well; 4 the process is killed before it; 5 as 0, and the next call of its class fails as well.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -85,7 +85,9 @@ static int at(const char *verb, const char *path) {
     strcpy(classes[i].name, name);
     note("class\t%s", name);
     if (broken == 3 || (broken == 2 && !strcmp(verb, "sync"))) return 1;
-    if (strcmp(name, fault_class) || classes[i].seen++ != fault_index) return 0;
+    if (strcmp(name, fault_class)) return 0;
+    int later = classes[i].seen++ - fault_index;
+    if (later != 0 && !(fault_kind == 5 && later == 1)) return 0;
     if (fault_kind == 4) raise(SIGKILL);
     broken = fault_kind;
     note("fault");
@@ -194,6 +196,7 @@ int rename(const char *from, const char *to) {
         pthread_mutex_lock(&lock);                                                                                 \
         int fault = at(verb, path), done = fault == 1 ? -1 : real args;                                            \
         if (!done && what(path)) note("%s\t%s", verb, path);                                                       \
+        if (!done && !strcmp(path, draft)) *draft = 0;                                                             \
         int why = fault ? EIO : errno; pthread_mutex_unlock(&lock); errno = why;                                   \
         return fault ? -1 : done;                                                                                  \
     }

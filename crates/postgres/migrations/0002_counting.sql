@@ -109,10 +109,9 @@ CREATE TABLE score_node (
     levels     boolean NOT NULL,
     -- 0 for nodes of about a hundred members, 1 for as many of those, 2 for as many of these.
     height     smallint NOT NULL,
-    -- Where it begins: ~score, reached_us and member.
+    -- Where it begins: ~score and reached_us. It names nobody, so that nothing here is left of one who was forgotten.
     down       bigint NOT NULL,
     reached_us bigint NOT NULL,
-    member     text COLLATE "C" NOT NULL,
     n          bigint NOT NULL,
-    PRIMARY KEY (board, season, levels, height, down, reached_us, member)
+    PRIMARY KEY (board, season, levels, height, down, reached_us)
 ) WITH (fillfactor = 50);

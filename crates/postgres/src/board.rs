@@ -53,10 +53,10 @@ impl Postgres {
     async fn page_of_rank(&self, board: &BoardKey, rank: i64, limit: i64) -> Result<Vec<(Key, Row)>, StoreError> {
         let (name, season) = (board.board.as_str(), tree::season(board));
         let condition = format!(
-            "{ON_IT} >= ((SELECT down FROM node), (SELECT reached_us FROM node), (SELECT member FROM node))
+            "{ON_IT} >= ((SELECT down FROM node), (SELECT reached_us FROM node), '')
              {IN_ORDER} LIMIT $1 OFFSET (SELECT skipped FROM node)"
         );
-        let with = format!("WITH node (down, reached_us, member, skipped) AS ({})", tree::node_of_rank());
+        let with = format!("WITH node (down, reached_us, skipped) AS ({})", tree::node_of_rank());
         self.rows_with(&with, SCORE, &condition, &[&limit, &name, &season, &board.levels, &rank]).await
     }
 }

@@ -18,7 +18,10 @@ use crate::cut::Node;
 use crate::error::{is_lost, refused};
 use crate::plan::Plan;
 use crate::tables::TABLES;
-use crate::totals::{ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, DROP_EMPTY_TOTALS, HOLD_OBJECTS, ObjectTotals};
+use crate::totals::{
+    ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, DROP_EMPTY_TOTALS, DROP_ENDED, HOLD_ENDED, HOLD_OBJECTS,
+    ObjectTotals,
+};
 use crate::{Postgres, fence, materialize, tree};
 
 /// Comes first, so that whoever wants to know what became of this commit waits for it here.
@@ -252,6 +255,11 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
     }
     if !plan.ended_subjects.is_empty() {
         step(DROP_EMPTY_TOTALS.into(), vec![&plan.ended_subjects]);
+    }
+    if !plan.ended_objects.is_empty() {
+        for sql in HOLD_ENDED.into_iter().chain([DROP_ENDED]) {
+            step(sql.into(), vec![&plan.ended_objects]);
+        }
     }
     if !plan.subjects.is_empty() {
         step(ADD_TO_SUBJECTS.into(), plan.subjects.values());

@@ -19,25 +19,27 @@ fn cut(height: i16) -> String {
         0 => "score s WHERE true".to_owned(),
         _ => format!("score_node s WHERE s.height = {}", height - 1),
     };
-    let (columns, place) = match height {
-        0 => ("~s.score AS down, s.reached_us, s.member, 1 AS n", PLACE.to_owned()),
-        _ => ("s.down, s.reached_us, s.member, s.n", at("s")),
+    // Members that share a place stay together: two servers may have used one stamp.
+    let (down, n, place) = match height {
+        0 => ("~s.score", "count(*)", PLACE.to_owned()),
+        _ => ("s.down", "sum(s.n)", at("s")),
     };
     format!(
         "WITH inside AS (
-             SELECT {columns} FROM {from} AND s.board = $1 AND s.season = $2 AND s.levels = $3
-               AND {place} >= ($4::int8, $5::int8, $6::text) AND {place} < ($7::int8, $8::int8, $9::text)),
+             SELECT {down} AS down, s.reached_us, {n} AS n
+             FROM {from} AND s.board = $1 AND s.season = $2 AND s.levels = $3
+               AND {place} >= ($4::int8, $5::int8) AND {place} < ($6::int8, $7::int8) GROUP BY 1, 2),
          pieces AS (
-             SELECT i.down, i.reached_us, i.member, i.n, (row_number() OVER places - 1) / {NODE_HALF} AS piece,
+             SELECT i.down, i.reached_us, i.n, (row_number() OVER places - 1) / {NODE_HALF} AS piece,
                     (row_number() OVER places - 1) % {NODE_HALF} AS place
-             FROM inside i WINDOW places AS (ORDER BY i.down, i.reached_us, i.member)),
+             FROM inside i WINDOW places AS (ORDER BY i.down, i.reached_us)),
          sums AS (SELECT piece, sum(n)::int8 AS n FROM pieces GROUP BY piece),
          first AS (
              UPDATE score_node t SET n = coalesce((SELECT n FROM sums WHERE piece = 0), 0)
              WHERE t.board = $1 AND t.season = $2 AND t.levels = $3 AND t.height = {height}
-               AND t.down = $4 AND t.reached_us = $5 AND t.member = $6)
-         INSERT INTO score_node (board, season, levels, height, down, reached_us, member, n)
-         SELECT $1, $2, $3, {height}, p.down, p.reached_us, p.member, s.n
+               AND t.down = $4 AND t.reached_us = $5)
+         INSERT INTO score_node (board, season, levels, height, down, reached_us, n)
+         SELECT $1, $2, $3, {height}, p.down, p.reached_us, s.n
          FROM pieces p JOIN sums s USING (piece) WHERE p.place = 0 AND p.piece > 0"
     )
 }
@@ -47,7 +49,7 @@ fn around(height: i16) -> String {
     let inside = match height {
         0 => "t.n".to_owned(),
         _ => format!(
-            "(SELECT count(*) FROM score_node s WHERE {} AND s.height = {} AND {} >= {} AND {} < (next.down, next.reached, next.member))",
+            "(SELECT count(*) FROM score_node s WHERE {} AND s.height = {} AND {} >= {} AND {} < (next.down, next.reached))",
             on("s", "t"),
             height - 1,
             at("s"),
@@ -56,15 +58,14 @@ fn around(height: i16) -> String {
         ),
     };
     format!(
-        "SELECT t.down, t.reached_us, t.member, next.down, next.reached, next.member, {inside}
+        "SELECT t.down, t.reached_us, next.down, next.reached, {inside}
          FROM (SELECT * FROM score_node t WHERE t.board = $1 AND t.season = $2 AND t.levels = $3 AND t.height = {height}
-                 AND {at_t} <= ($4, $5, $6)
-               ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1) AS t
+                 AND {at_t} <= ($4, $5)
+               ORDER BY t.down DESC, t.reached_us DESC LIMIT 1) AS t
          CROSS JOIN LATERAL (
-             SELECT coalesce(min(n.down), {END}) AS down, coalesce(min(n.reached_us), {END}) AS reached,
-                    coalesce(min(n.member), '') AS member
+             SELECT coalesce(min(n.down), {END}) AS down, coalesce(min(n.reached_us), {END}) AS reached
              FROM (SELECT * FROM score_node n WHERE {on} AND n.height = t.height AND {at_n} > {at_t}
-                   ORDER BY n.down, n.reached_us, n.member LIMIT 1) AS n) AS next",
+                   ORDER BY n.down, n.reached_us LIMIT 1) AS n) AS next",
         at_t = at("t"),
         at_n = at("n"),
         on = on("n", "t"),
@@ -74,9 +75,9 @@ fn around(height: i16) -> String {
 /// Joins an empty node to the one before, unless a node of the upper height begins with it.
 const JOIN: &str = "
 DELETE FROM score_node t WHERE t.board = $1 AND t.season = $2 AND t.levels = $3 AND t.height = 0
-  AND t.down = $4 AND t.reached_us = $5 AND t.member = $6 AND t.n = 0
+  AND t.down = $4 AND t.reached_us = $5 AND t.n = 0
   AND NOT EXISTS (SELECT FROM score_node u WHERE u.board = t.board AND u.season = t.season AND u.levels = t.levels
-      AND u.height = 1 AND u.down = t.down AND u.reached_us = t.reached_us AND u.member = t.member)";
+      AND u.height = 1 AND u.down = t.down AND u.reached_us = t.reached_us)";
 
 /// A node that is to be cut or joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -86,7 +87,6 @@ pub(crate) struct Node {
     levels: bool,
     down: i64,
     reached: i64,
-    member: String,
 }
 
 impl Node {
@@ -94,23 +94,15 @@ impl Node {
     pub(crate) fn read(row: &tokio_postgres::Row) -> Vec<Self> {
         let Some(boards) = row.get::<_, Option<Vec<String>>>(0) else { return Vec::new() };
         let (seasons, levels): (Vec<At>, Vec<bool>) = (row.get(1), row.get(2));
-        let (down, reached, members): (Vec<i64>, Vec<i64>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
-        let places = down.into_iter().zip(reached).zip(members);
-        let nodes = boards.into_iter().zip(seasons).zip(levels).zip(places);
+        let (down, reached): (Vec<i64>, Vec<i64>) = (row.get(3), row.get(4));
+        let nodes = boards.into_iter().zip(seasons).zip(levels).zip(down.into_iter().zip(reached));
         nodes
-            .map(|(((board, season), levels), ((down, reached), member))| Self {
-                board,
-                season,
-                levels,
-                down,
-                reached,
-                member,
-            })
+            .map(|(((board, season), levels), (down, reached))| Self { board, season, levels, down, reached })
             .collect()
     }
 
-    fn values(&self) -> [&(dyn ToSql + Sync); 6] {
-        [&self.board, &self.season, &self.levels, &self.down, &self.reached, &self.member]
+    fn values(&self) -> [&(dyn ToSql + Sync); 5] {
+        [&self.board, &self.season, &self.levels, &self.down, &self.reached]
     }
 }
 
@@ -166,12 +158,12 @@ async fn tend_node(transaction: &Transaction<'_>, node: &Node) -> Result<(), tok
     // Others may have been here meanwhile, so nothing but the place is believed.
     for height in 0..=TOP {
         let Some(row) = transaction.query_opt(&around(height), &node.values()).await? else { return Ok(()) };
-        let (down, reached, member): (i64, i64, String) = (row.get(0), row.get(1), row.get(2));
-        let next: (i64, i64, String) = (row.get(3), row.get(4), row.get(5));
-        if row.get::<_, i64>(6) > NODE_MAX {
-            let first = Node { down, reached, member, ..node.clone() };
+        let (down, reached): (i64, i64) = (row.get(0), row.get(1));
+        let next: (i64, i64) = (row.get(2), row.get(3));
+        if row.get::<_, i64>(4) > NODE_MAX {
+            let first = Node { down, reached, ..node.clone() };
             let mut values = first.values().to_vec();
-            values.extend([&next.0 as &(dyn ToSql + Sync), &next.1, &next.2]);
+            values.extend([&next.0 as &(dyn ToSql + Sync), &next.1]);
             transaction.execute(&cut(height), &values).await?;
         }
     }

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tally_core::rows::{Changes, Edge, EdgeKey, Key, Row, TotalKey};
+use tally_core::ObjectId;
+use tally_core::rows::{Changes, Edge, EdgeKey, Job, Key, Row, TotalKey, Work};
 use tally_engine::{Seen, StoreError};
 
 use crate::cells::{Cells, Fence};
@@ -44,6 +45,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) subjects: SubjectTotals<'a>,
     /// Subjects whose row goes.
     pub(crate) ended_subjects: Vec<&'a str>,
+    /// Objects that a job named, and names no more.
+    pub(crate) ended_objects: Vec<&'a str>,
     pub(crate) subject_places: Vec<Option<usize>>,
     /// Totals of subjects that this commit changes by more than its edges account for.
     pub(crate) unexplained: SubjectTotals<'a>,
@@ -89,6 +92,9 @@ impl<'a> Plan<'a> {
         for (key, (before, after, is_changed)) in work {
             if let (Key::Subject(subject), None, true) = (key, after, is_changed) {
                 self.ended_subjects.push(subject.as_str());
+            }
+            if let (Some(object), None, true) = (named_object(before), named_object(after), is_changed) {
+                self.ended_objects.push(object.as_str());
             }
             match key {
                 Key::Edge(edge) => {
@@ -232,6 +238,14 @@ fn explained(changes: &Changes) -> BTreeMap<TotalKey, i64> {
 /// The subjects of totals, each once.
 pub(crate) fn distinct<'a>(totals: &SubjectTotals<'a>) -> BTreeSet<&'a str> {
     totals.subjects().iter().copied().collect()
+}
+
+/// The object that a job is about, as long as it says so.
+fn named_object(row: Option<&Row>) -> Option<&ObjectId> {
+    match row {
+        Some(Row::Job(Job { work: Work::Clear { object }, .. })) => Some(object),
+        _ => None,
+    }
 }
 
 fn as_edge(row: &Row) -> Option<&Edge> {

@@ -221,6 +221,22 @@ pub(crate) const DROP_EMPTY_TOTALS: &str = "
 DELETE FROM subject_total t WHERE t.subject = ANY($1::text[]) AND t.n = 0
     AND NOT EXISTS (SELECT FROM edge e WHERE e.subject = t.subject AND e.relation = t.relation)";
 
+/// Takes the totals of objects for ourselves: their first rows, so that nobody spreads them or folds them up, then all.
+pub(crate) const HOLD_ENDED: [&str; 2] = [
+    "SELECT FROM object_total t WHERE t.object = ANY($1::text[]) AND t.shard = 0
+     ORDER BY t.object, t.relation, t.kind FOR UPDATE",
+    "SELECT FROM object_total t WHERE t.object = ANY($1::text[])
+     ORDER BY t.object, t.relation, t.kind, t.shard FOR UPDATE",
+];
+
+/// Drops all rows of those that are 0, which is what one that is not there is: nothing may be left that names an object
+/// that was deleted.
+pub(crate) const DROP_ENDED: &str = "
+DELETE FROM object_total t
+USING (SELECT object, relation, kind FROM object_total WHERE object = ANY($1::text[])
+       GROUP BY object, relation, kind HAVING sum(n) = 0) AS w
+WHERE t.object = w.object AND t.relation = w.relation AND t.kind = w.kind";
+
 /// Counts the edges of subjects, and stores it. Nobody else adds meanwhile: see `fence`.
 pub(crate) const COUNT_SUBJECTS: &str = "
 INSERT INTO subject_total (subject, relation, n)

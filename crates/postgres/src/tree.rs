@@ -4,7 +4,9 @@
 //! and those once more: a counted tree over the index. A node says where it begins and how many members it has; it ends
 //! where the next one begins. Who stands before a place: all members of the uppermost nodes before it, then of the lower
 //! ones, then those of its own node that the index has before it. That is some two hundred rows for ten million members,
-//! and members with equal scores are members like all others, since a node may begin in the midst of them.
+//! and members with equal scores are members like all others, since a node may begin in the midst of them. It begins at a
+//! score and a time and names nobody: whoever was forgotten is nowhere in the tree. Members that reached the same score at
+//! the same microsecond, on several servers, are in one node.
 //!
 //! A commit adds what it changes to the nodes, net: a score that moves within a node writes none. While it does, nodes
 //! neither appear nor go: it shares a fence of the board that cutting holds alone. A node that has grown too large is cut,
@@ -24,8 +26,8 @@ pub(crate) const NODE_HALF: i64 = 64;
 pub(crate) const NODE_MAX: i64 = 2 * NODE_HALF;
 /// Behind everybody.
 pub(crate) const END: &str = "9223372036854775807";
-/// The place of a member `s`.
-pub(crate) const PLACE: &str = "(~s.score, s.reached_us, s.member)";
+/// Where a node would begin whose first member is `s`.
+pub(crate) const PLACE: &str = "(~s.score, s.reached_us)";
 
 /// Places on boards, as arrays.
 #[derive(Default)]
@@ -92,9 +94,10 @@ impl<'a> Places<'a> {
         vec![&self.boards, &self.seasons, &self.levels, &self.down, &self.reached, &self.members]
     }
 
+    /// What is added to the nodes that they are in, which know no members.
     pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
-        let mut values = self.keys();
-        values.push(&self.by);
+        let mut values = self.boards();
+        values.extend([&self.down as &(dyn ToSql + Sync), &self.reached, &self.by]);
         values
     }
 }
@@ -118,8 +121,8 @@ pub(crate) fn place(score: Score) -> (i64, i64) {
 pub(crate) fn put_roots() -> String {
     format!(
         "WITH put AS (
-             INSERT INTO score_node (board, season, levels, height, down, reached_us, member, n)
-             SELECT w.board, w.season, w.levels, h.height, {MIN}, -1, '', 0
+             INSERT INTO score_node (board, season, levels, height, down, reached_us, n)
+             SELECT w.board, w.season, w.levels, h.height, {MIN}, -1, 0
              FROM (SELECT DISTINCT board, season, levels FROM unnest($1::text[], $2::timestamptz[], $3::bool[])
                        AS w(board, season, levels) ORDER BY 1, 2, 3) AS w, generate_series(0, {TOP}) AS h(height)
              ON CONFLICT DO NOTHING RETURNING 1)
@@ -128,9 +131,9 @@ pub(crate) fn put_roots() -> String {
     )
 }
 
-/// The place of a row.
+/// Where a node begins, or would.
 pub(crate) fn at(row: &str) -> String {
-    format!("({row}.down, {row}.reached_us, {row}.member)")
+    format!("({row}.down, {row}.reached_us)")
 }
 
 /// Both are on one board.
@@ -141,9 +144,9 @@ pub(crate) fn on(row: &str, other: &str) -> String {
 /// The node of `w` at a height.
 fn node_of(height: &str) -> String {
     format!(
-        "(SELECT t.down, t.reached_us, t.member FROM score_node t
+        "(SELECT t.down, t.reached_us FROM score_node t
           WHERE {} AND t.height = {height} AND {} <= {}
-          ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1)",
+          ORDER BY t.down DESC, t.reached_us DESC LIMIT 1)",
         on("t", "w"),
         at("t"),
         at("w")
@@ -154,20 +157,19 @@ fn node_of(height: &str) -> String {
 pub(crate) fn add_to_nodes() -> String {
     format!(
         "WITH moved AS (
-             SELECT w.board, w.season, w.levels, h.height, t.down, t.reached_us, t.member, sum(w.by)::int8 AS by
-             FROM unnest($1::text[], $2::timestamptz[], $3::bool[], $4::int8[], $5::int8[], $6::text[], $7::int8[])
-                      AS w(board, season, levels, down, reached_us, member, by)
+             SELECT w.board, w.season, w.levels, h.height, t.down, t.reached_us, sum(w.by)::int8 AS by
+             FROM unnest($1::text[], $2::timestamptz[], $3::bool[], $4::int8[], $5::int8[], $6::int8[])
+                      AS w(board, season, levels, down, reached_us, by)
              CROSS JOIN generate_series(0, {TOP}) AS h(height)
              CROSS JOIN LATERAL {node} AS t
-             GROUP BY 1, 2, 3, 4, 5, 6, 7 HAVING sum(w.by) <> 0 ORDER BY 1, 2, 3, 4, 5, 6, 7),
+             GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(w.by) <> 0 ORDER BY 1, 2, 3, 4, 5, 6),
          put AS (
              UPDATE score_node t SET n = t.n + w.by FROM moved w
-             WHERE {same} AND t.height = w.height
-               AND t.down = w.down AND t.reached_us = w.reached_us AND t.member = w.member
+             WHERE {same} AND t.height = w.height AND t.down = w.down AND t.reached_us = w.reached_us
              RETURNING t.*),
          odd AS (SELECT * FROM put WHERE height = 0 AND (n > {NODE_MAX} OR n = 0 AND reached_us >= 0))
-         SELECT array_agg(board), array_agg(season), array_agg(levels), array_agg(down), array_agg(reached_us),
-                array_agg(member) FROM odd",
+         SELECT array_agg(board), array_agg(season), array_agg(levels), array_agg(down), array_agg(reached_us)
+         FROM odd",
         node = node_of("h.height"),
         same = on("t", "w"),
     )
@@ -179,16 +181,19 @@ pub(crate) fn ranks(first: usize) -> String {
     let arrays: Vec<String> = types.iter().zip(first..).map(|(of, n)| format!("${n}::{of}[]")).collect();
     let mut parts = Vec::new();
     let mut nodes = String::new();
-    let mut from = [i64::MIN.to_string(), "-1".into(), "''".into()];
+    let mut from = vec![i64::MIN.to_string(), "-1".into()];
     for height in (0..=TOP).rev() {
         let node = format!("h{height}");
         let table = format!("score_node n WHERE {} AND n.height = {height}", on("n", "w"));
-        parts.extend(between("n.n", &table, ["n.down", "n.reached_us", "n.member"], &from, &columns_of(&node)));
+        let to = ["down", "reached_us"].map(|column| format!("{node}.{column}")).to_vec();
+        parts.extend(between("n.n", &table, &["n.down", "n.reached_us"], &from, &to));
         nodes.push_str(&format!(" LEFT JOIN LATERAL {} AS {node} ON true", node_of(&height.to_string())));
-        from = columns_of(&node);
+        from = to;
     }
-    let table = format!("score s WHERE {}", on("s", "w"));
-    parts.extend(between("1 AS n", &table, ["~s.score", "s.reached_us", "s.member"], &from, &columns_of("w")));
+    from.push("''".into());
+    let (table, to) =
+        (format!("score s WHERE {}", on("s", "w")), ["w.down", "w.reached_us", "w.member"].map(Into::into));
+    parts.extend(between("1 AS n", &table, &["~s.score", "s.reached_us", "s.member"], &from, &to));
     format!(
         "ARRAY(SELECT {} FROM unnest({}) AS w(board, season, levels, down, reached_us, member){nodes})",
         parts.join(" + "),
@@ -196,28 +201,21 @@ pub(crate) fn ranks(first: usize) -> String {
     )
 }
 
-fn columns_of(row: &str) -> [String; 3] {
-    ["down", "reached_us", "member"].map(|column| format!("{row}.{column}"))
-}
-
 /// SQL for what lies between two places, as three numbers to add: with the first one's score, between both, and with the
 /// last one's. A comparison of whole rows would read on to the last of equal scores, since an index scan ends by the
 /// first column of such a comparison alone.
-fn between(what: &str, table: &str, column: [&str; 3], from: &[String; 3], to: &[String; 3]) -> [String; 3] {
-    let ([down, reached, member], [from_down, from_reached, from_member]) = (column, from);
-    let [to_down, to_reached, to_member] = to;
+fn between(what: &str, table: &str, column: &[&str], from: &[String], to: &[String]) -> [String; 3] {
+    let (down, from_down, to_down) = (column[0], &from[0], &to[0]);
+    let (among, from_among, to_among) = (column[1..].join(", "), from[1..].join(", "), to[1..].join(", "));
+    let mut to_or_end = to[1..].to_vec();
+    to_or_end[0] = format!("CASE WHEN {from_down} = {to_down} THEN {} ELSE {END} END", to[1]);
     let conditions = [
-        format!(
-            "{down} = {from_down} AND ({reached}, {member}) >= ({from_reached}, {from_member})
-             AND ({reached}, {member}) < (CASE WHEN {from_down} = {to_down} THEN {to_reached} ELSE {END} END, {to_member})"
-        ),
+        format!("{down} = {from_down} AND ({among}) >= ({from_among}) AND ({among}) < ({})", to_or_end.join(", ")),
         format!("{down} > {from_down} AND {down} < {to_down}"),
-        format!(
-            "{down} = {to_down} AND {from_down} < {to_down} AND ({reached}, {member}) < ({to_reached}, {to_member})"
-        ),
+        format!("{down} = {to_down} AND {from_down} < {to_down} AND ({among}) < ({to_among})"),
     ];
     // Told the order, it takes the index of places, whatever the table held when the plan was made.
-    let in_order = format!("ORDER BY {down}, {reached}, {member} OFFSET 0");
+    let in_order = format!("ORDER BY {} OFFSET 0", column.join(", "));
     conditions.map(|condition| {
         format!(
             "coalesce((SELECT sum(x.n)::int8 FROM (SELECT {what} FROM {table} AND {condition} {in_order}) AS x), 0)"
@@ -236,28 +234,27 @@ pub(crate) fn node_of_rank() -> String {
             _ => (
                 format!("{upper}.before"),
                 format!(
-                    "AND {} >= {} AND {} < ({upper}.next_down, {upper}.next_reached, {upper}.next_member)",
+                    "AND {} >= {} AND {} < ({upper}.next_down, {upper}.next_reached)",
                     at("t"),
                     at(&upper),
                     at("t")
                 ),
             ),
         };
-        let next = |of: &str, name: &str, end: &str| {
-            let end = if height == TOP { end.to_owned() } else { format!("{upper}.next_{name}") };
+        let next = |of: &str, name: &str| {
+            let end = if height == TOP { END.to_owned() } else { format!("{upper}.next_{name}") };
             format!("coalesce(lead(t.{of}) OVER places, {end}) AS next_{name}")
         };
         from.push(format!(
             "LATERAL (SELECT * FROM (
-                 SELECT t.down, t.reached_us, t.member, ({before} + sum(t.n) OVER places - t.n)::int8 AS before, {}, {}, {}
+                 SELECT t.down, t.reached_us, ({before} + sum(t.n) OVER places - t.n)::int8 AS before, {}, {}
                  FROM score_node t
                  WHERE t.board = $2 AND t.season = $3 AND t.levels = $4 AND t.height = {height} {inside}
-                 WINDOW places AS (ORDER BY t.down, t.reached_us, t.member)) AS t
-             WHERE t.before <= $5 ORDER BY t.down DESC, t.reached_us DESC, t.member DESC LIMIT 1) AS h{height}",
-            next("down", "down", END),
-            next("reached_us", "reached", END),
-            next("member", "member", "''")
+                 WINDOW places AS (ORDER BY t.down, t.reached_us)) AS t
+             WHERE t.before <= $5 ORDER BY t.down DESC, t.reached_us DESC LIMIT 1) AS h{height}",
+            next("down", "down"),
+            next("reached_us", "reached")
         ));
     }
-    format!("SELECT h0.down, h0.reached_us, h0.member, $5::int8 - h0.before FROM {}", from.join(" CROSS JOIN "))
+    format!("SELECT h0.down, h0.reached_us, $5::int8 - h0.before FROM {}", from.join(" CROSS JOIN "))
 }

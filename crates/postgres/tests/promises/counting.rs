@@ -139,7 +139,7 @@ async fn assert_tree(engine: &Postgres, outside: &Outsider, dice: &mut Dice) {
         SELECT height, piece, max(n) AS n, count(s) AS counted FROM (
             SELECT height, n, s,
                    count(n) OVER (PARTITION BY height ORDER BY down, reached_us, member, s NULLS FIRST) AS piece
-            FROM (SELECT height::int, down, reached_us, member, n, NULL::text AS s FROM score_node
+            FROM (SELECT height::int, down, reached_us, '' AS member, n, NULL::text AS s FROM score_node
                   UNION ALL
                   SELECT height, ~score, reached_us, member, NULL, member
                   FROM score, generate_series(0, 2) AS height) AS both_of_them) AS placed

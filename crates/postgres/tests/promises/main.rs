@@ -9,6 +9,7 @@ mod disk;
 mod ledger;
 mod locks;
 mod lost;
+mod names;
 mod network;
 mod outages;
 mod plans;

@@ -43,9 +43,9 @@ FROM generate_series(1, $) AS n ON CONFLICT DO NOTHING;
 DELETE FROM score_node;
 INSERT INTO score_node
 SELECT 'points', 'epoch', false, height, CASE WHEN n = 0 THEN -9223372036854775808 ELSE down END,
-       CASE WHEN n = 0 THEN -1 ELSE reached_us END, CASE WHEN n = 0 THEN '' ELSE member END,
+       CASE WHEN n = 0 THEN -1 ELSE reached_us END,
        least((64 ^ (height + 1))::int8, (SELECT count(*) FROM score) - n)
-FROM (SELECT ~score AS down, reached_us, member, row_number() OVER (ORDER BY ~score, reached_us, member) - 1 AS n
+FROM (SELECT ~score AS down, reached_us, row_number() OVER (ORDER BY ~score, reached_us, member) - 1 AS n
       FROM score) AS placed, generate_series(0, 2) AS height WHERE n % (64 ^ (height + 1))::int8 = 0;
 INSERT INTO object_total (object, relation, kind, n) SELECT 'key-' || n, 'views', '#', n FROM generate_series(1, $ / 10) AS n;
 INSERT INTO rate_limit SELECT 'posting', 'key-' || n, '{\"log\":[]}', timestamptz '2100-01-01' + n * interval '1 second'

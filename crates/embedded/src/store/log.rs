@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     fs::{self, File, OpenOptions},
+    io::ErrorKind,
     os::unix::fs::FileExt,
     path::PathBuf,
     sync::{Condvar, Mutex, MutexGuard},
@@ -85,16 +86,26 @@ impl LogFolder {
         while let Some(oldest) = kept.closed.front().filter(|oldest| oldest.last <= ingested) {
             let (path, bytes) = (oldest.path.clone(), oldest.bytes);
             let again = oldest.sound && bytes == self.segment_bytes && kept.spares.len() + aside.len() < SPARES_MAX;
-            outcome = if again {
+            let gone = if again {
                 let spare = self.spare_path(&mut kept);
-                let renamed = fs::rename(&path, &spare).doing("put aside", &path);
+                let renamed = fs::rename(&path, &spare);
                 aside.push(Spare { path: spare, bytes });
                 renamed
             } else {
-                fs::remove_file(&path).doing("remove", &path)
+                fs::remove_file(&path)
             };
-            if outcome.is_err() {
-                break;
+            match gone {
+                Ok(()) => {}
+                // An earlier try was done, though the system said that it failed.
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    if again {
+                        aside.pop();
+                    }
+                }
+                Err(error) => {
+                    outcome = Err(error).doing("let go of", &path);
+                    break;
+                }
             }
             kept.closed.pop_front();
         }
@@ -323,6 +334,24 @@ mod tests {
             log.retire(0).unwrap();
             let kept = log.kept();
             assert_eq!((kept.spares.len(), kept.closed.len()), (spares, 0));
+        }
+    }
+
+    #[test]
+    fn a_segment_that_is_gone_already_holds_up_no_other() {
+        for again in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let log = LogFolder::new(folder.path().to_path_buf(), 512);
+            for number in [1, 2] {
+                let mut writer = LogWriter::start(&log, number, 1, 0, 512).unwrap();
+                writer.failed = !again;
+                writer.hand_over(&log);
+            }
+            fs::remove_file(segment_path(folder.path(), 1)).unwrap();
+            log.retire(0).unwrap();
+            let kept = log.kept();
+            assert_eq!((kept.spares.len(), kept.closed.len()), (usize::from(again), 0));
+            assert!(kept.spares.iter().all(|spare| spare.path.exists()));
         }
     }
 }

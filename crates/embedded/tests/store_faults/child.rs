@@ -21,7 +21,12 @@ const ASKED: &str = "TALLY_STORE_FAULTS_CHILD";
 const AFTER: &str = "TALLY_STORE_FAULTS_AFTER";
 /// Whether the child ends at the first refusal, before the store had time to recover.
 const HASTY: &str = "TALLY_STORE_FAULTS_HASTY";
+/// Whether the child works for so long that segments that do not go are many.
+const LONG: &str = "TALLY_STORE_FAULTS_LONG";
 const ATTEMPTS: u64 = 18;
+const ATTEMPTS_LONG: u64 = 100;
+/// One in use, some that wait for the tables, and spares.
+const SEGMENTS_MAX: u64 = 6;
 
 /// Which call fails, and how.
 #[derive(Debug, Clone)]
@@ -65,9 +70,11 @@ pub(crate) fn work_if_asked() {
     let Ok(folder) = std::env::var(ASKED) else { return };
     let after: u64 = std::env::var(AFTER).map_or(0, |after| after.parse().unwrap());
     let hasty = std::env::var(HASTY).is_ok();
+    let long = std::env::var(LONG).is_ok();
+    let attempts = if long { ATTEMPTS_LONG } else { ATTEMPTS };
     let mut attempt = after;
     // Opened twice, so that opening what is there fails too.
-    for until in [after + ATTEMPTS / 2, after + ATTEMPTS] {
+    for until in [after + attempts / 2, after + attempts] {
         let opened = (0..2).find_map(|_| Store::open(Path::new(&folder), options()).ok());
         let Some(store) = opened else { break };
         while attempt < until {
@@ -92,6 +99,9 @@ pub(crate) fn work_if_asked() {
             }
             settle(&store);
         }
+        // What the tables hold is let go of, whatever became of earlier tries.
+        let segments = store.stats().log_segments;
+        assert!(!long || segments <= SEGMENTS_MAX, "{segments} segments are kept");
     }
     end();
 }
@@ -193,6 +203,11 @@ impl Run {
     /// The same, and the child ends at the first refusal.
     pub(crate) fn hasty(test: &str, fault: &Fault) -> Self {
         Self::with(test, Some(fault), folder(), &[(HASTY, "1".into())])
+    }
+
+    /// The same, and the child works for longer and looks at what it keeps.
+    pub(crate) fn long(test: &str, fault: &Fault) -> Self {
+        Self::with(test, Some(fault), folder(), &[(LONG, "1".into())])
     }
 
     /// Another child goes on where this one was killed.

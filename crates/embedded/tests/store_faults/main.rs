@@ -95,6 +95,19 @@ fn a_refused_write_is_gone_at_once() {
 }
 
 #[test]
+fn a_segment_that_went_though_the_system_said_no_holds_up_no_other() {
+    child::work_if_asked();
+    let test = "a_segment_that_went_though_the_system_said_no_holds_up_no_other";
+    let faults = ["unlink segment", "rename spare"]
+        .map(|class| [0, 1].map(|index| Fault { class: class.into(), index, kind: Kind::HalfDone }));
+    in_parallel(faults.as_flattened(), |fault| {
+        let run = Run::long(test, fault);
+        assert!(run.trace.contains(&Event::Fault), "{fault:?} is not met");
+        run.check(&format!("{fault:?}"));
+    });
+}
+
+#[test]
 fn every_crash_image_holds_what_was_answered() {
     child::work_if_asked();
     let run = Run::of("every_crash_image_holds_what_was_answered", None);

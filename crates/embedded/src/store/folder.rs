@@ -29,23 +29,18 @@ const LOCK_FILE: &str = "LOCK";
 pub(super) struct Folder {
     path: PathBuf,
     _lock: File,
-    /// What of this was not there before.
-    made: Made,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Made {
-    folder: bool,
-    lock: bool,
+    /// The folders in which a name came when this one was made: none where it was there.
+    changed: Vec<PathBuf>,
+    made_lock: bool,
 }
 
 impl Folder {
     /// Creates the folder when it is missing, and locks it.
     pub(super) fn lock(path: &Path) -> Result<Self> {
-        let made_folder = !path.try_exists().doing("look for", path)?;
+        let mut changed = Vec::new();
         let lock_path = path.join(LOCK_FILE);
         loop {
-            make_folder(path)?;
+            changed.extend(make_folder(path)?);
             let mut opening = OpenOptions::new();
             opening.write(true).mode(0o600);
             let (lock, made_lock) = match opening.create_new(true).open(&lock_path) {
@@ -64,8 +59,7 @@ impl Folder {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if !is_at(&lock, &lock_path) => {}
                 Ok(()) => {
-                    let made = Made { folder: made_folder, lock: made_lock };
-                    return Ok(Self { path: path.to_path_buf(), _lock: lock, made });
+                    return Ok(Self { path: path.to_path_buf(), _lock: lock, changed, made_lock });
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) => return Err(StoreError::Locked { folder: path.to_path_buf() }),
                 Err(error) => return Err(error.into()).doing("lock", lock_path),
@@ -75,13 +69,23 @@ impl Folder {
 
     /// Leaves a folder that will not be a store as it was found.
     pub(super) fn leave(&self) {
-        if self.made.lock {
+        if self.made_lock {
             drop(fs::remove_file(self.path.join(LOCK_FILE)));
         }
-        if self.made.folder {
+        if !self.changed.is_empty() {
             // Refused unless it is empty.
             drop(fs::remove_dir(&self.path));
         }
+    }
+
+    /// Makes its own name durable, and the names of those above it that were made with it.
+    pub(super) fn sync_name(&self) -> Result<()> {
+        for folder in &self.changed {
+            sync_folder(folder)?;
+        }
+        // Whoever made one that was there may have been killed before this.
+        let above = self.path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
+        above.filter(|_| self.changed.is_empty()).map_or(Ok(()), |above| sync_folder(&above))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -159,9 +163,22 @@ fn is_at(file: &File, path: &Path) -> bool {
     file.metadata().map(id).ok() == fs::metadata(path).map(id).ok()
 }
 
-/// Makes a folder, and those above it that are missing, for this user alone.
-pub(super) fn make_folder(path: &Path) -> Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).doing("create the folder", path)
+/// Makes a folder, and those above it that are missing, for this user alone. Gives the folders in which a name came,
+/// outermost first: only when those are synced, it is there to stay.
+pub(super) fn make_folder(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut changed = Vec::new();
+    let mut at = path.to_path_buf();
+    while !at.try_exists().doing("look for", &at)? {
+        at = parent(&at);
+        changed.insert(0, at.clone());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).doing("create the folder", path)?;
+    Ok(changed)
+}
+
+/// The folder that a path is in.
+pub(super) fn parent(path: &Path) -> PathBuf {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or_else(|| ".".into(), Path::to_path_buf)
 }
 
 /// Makes the names in a folder durable.

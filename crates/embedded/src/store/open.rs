@@ -74,9 +74,7 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Shared, LogWriter)>
     if created {
         sync_folder(&folder.log())?;
         sync_folder(folder.path())?;
-        if let Some(parent) = folder.path().canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf)) {
-            sync_folder(&parent)?;
-        }
+        folder.sync_name()?;
         folder.write_format()?;
     }
     Ok((Shared::new(folder, options, log, tables, overlays, last), writer))

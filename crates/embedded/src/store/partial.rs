@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     error::{Doing, Result, StoreError},
-    folder::{Folder, sync_folder},
+    folder::{Folder, parent},
 };
 
 const SUFFIX: &str = ".partial";
@@ -61,7 +61,7 @@ impl Partial {
     pub fn finish(self) -> Result<()> {
         // An empty folder is replaced; anything that has come there meanwhile is not.
         fs::rename(self.path(), &self.target).doing("put the finished folder at", &self.target)?;
-        sync_folder(&parent(&self.target)).inspect_err(|_| drop(fs::remove_dir_all(&self.target)))
+        self.around.sync_name().inspect_err(|_| drop(fs::remove_dir_all(&self.target)))
     }
 }
 
@@ -98,8 +98,4 @@ fn refuse_existing(target: &Path) -> Result<()> {
         return Err(StoreError::TargetExists { target: target.to_path_buf() });
     }
     Ok(())
-}
-
-fn parent(path: &Path) -> PathBuf {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or_else(|| ".".into(), Path::to_path_buf)
 }

@@ -23,6 +23,10 @@ const AFTER: &str = "TALLY_STORE_FAULTS_AFTER";
 const HASTY: &str = "TALLY_STORE_FAULTS_HASTY";
 /// Whether the child works for so long that segments that do not go are many.
 const LONG: &str = "TALLY_STORE_FAULTS_LONG";
+/// The store is below folders that are not there either, and so is the backup that is made of it in the end.
+const DEEP: &str = "TALLY_STORE_FAULTS_DEEP";
+const DEEP_STORE: &str = "some/where/else";
+const DEEP_COPY: &str = "far/away/copy";
 const ATTEMPTS: u64 = 18;
 const ATTEMPTS_LONG: u64 = 100;
 /// One in use, some that wait for the tables, and spares.
@@ -67,7 +71,9 @@ fn deletes(attempt: u64) -> Option<u64> {
 
 /// Does the child's work, if this process is one, and never returns then.
 pub(crate) fn work_if_asked() {
-    let Ok(folder) = std::env::var(ASKED) else { return };
+    let Ok(root) = std::env::var(ASKED).map(PathBuf::from) else { return };
+    let deep = std::env::var(DEEP).is_ok();
+    let folder = if deep { root.join(DEEP_STORE) } else { root.clone() };
     let after: u64 = std::env::var(AFTER).map_or(0, |after| after.parse().unwrap());
     let hasty = std::env::var(HASTY).is_ok();
     let long = std::env::var(LONG).is_ok();
@@ -75,7 +81,7 @@ pub(crate) fn work_if_asked() {
     let mut attempt = after;
     // Opened twice, so that opening what is there fails too.
     for until in [after + attempts / 2, after + attempts] {
-        let opened = (0..2).find_map(|_| Store::open(Path::new(&folder), options()).ok());
+        let opened = (0..2).find_map(|_| Store::open(&folder, options()).ok());
         let Some(store) = opened else { break };
         while attempt < until {
             attempt += 1;
@@ -102,6 +108,10 @@ pub(crate) fn work_if_asked() {
         // What the tables hold is let go of, whatever became of earlier tries.
         let segments = store.stats().log_segments;
         assert!(!long || segments <= SEGMENTS_MAX, "{segments} segments are kept");
+        if deep && attempt == after + attempts {
+            store.backup(&root.join(DEEP_COPY), |_, _| {}).unwrap();
+            say("copied", attempt);
+        }
     }
     end();
 }
@@ -141,6 +151,7 @@ pub(crate) struct Told {
     refused: BTreeSet<u64>,
     unsettled: BTreeSet<u64>,
     begun: u64,
+    copied: bool,
 }
 
 impl Told {
@@ -156,6 +167,7 @@ impl Told {
                 "done" => _ = told.done.insert(attempt),
                 "refused" => _ = told.refused.insert(attempt),
                 "unsettled" => _ = told.unsettled.insert(attempt),
+                "copied" => told.copied = true,
                 _ => {}
             }
         }
@@ -192,6 +204,7 @@ pub(crate) struct Run {
     pub(crate) trace: Vec<Event>,
     told: Told,
     folder: TempDir,
+    deep: bool,
 }
 
 impl Run {
@@ -208,6 +221,21 @@ impl Run {
     /// The same, and the child works for longer and looks at what it keeps.
     pub(crate) fn long(test: &str, fault: &Fault) -> Self {
         Self::with(test, Some(fault), folder(), &[(LONG, "1".into())])
+    }
+
+    /// Without a fault, far below what there is.
+    pub(crate) fn deep(test: &str) -> Self {
+        Self { deep: true, ..Self::with(test, None, folder(), &[(DEEP, "1".into())]) }
+    }
+
+    /// Opens what a machine found below `root` when the power was back.
+    pub(crate) fn check_image(&self, seen: &[Event], root: &Path, what: &str) {
+        let told = Told::of(seen);
+        let open = |path: &Path| Store::open(path, options()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        told.check(&open(&if self.deep { root.join(DEEP_STORE) } else { root.to_path_buf() }), what);
+        if told.copied {
+            told.check(&open(&root.join(DEEP_COPY)), what);
+        }
     }
 
     /// Another child goes on where this one was killed.
@@ -229,7 +257,7 @@ impl Run {
         assert_eq!(output.status.code(), None, "{fault:?}: the child is killed at its end: {out}{err}");
         let trace = trace::read(&std::fs::read_to_string(&trace).unwrap());
         let told = Told::of(&trace);
-        Self { test: test.into(), root, trace, told, folder }
+        Self { test: test.into(), root, trace, told, folder, deep: false }
     }
 
     /// Whatever was not made durable is gone after a mere crash of the process, as long as files can be written.

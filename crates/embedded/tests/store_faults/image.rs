@@ -128,9 +128,20 @@ impl Machine {
             Event::Rename { from, to } => {
                 let id = self.paths.remove(from).unwrap();
                 self.paths.insert(to.clone(), id);
-                let ((folder, from), (_, to)) = (Self::split(from), Self::split(to));
-                let folder = self.paths[folder];
-                self.nodes[folder].waiting.push(Change::Rename { from, to, id });
+                let inside = |path: &String| path.strip_prefix(from).is_some_and(|rest| rest.starts_with('/'));
+                let moved: Vec<String> = self.paths.keys().filter(|path| inside(path)).cloned().collect();
+                for path in moved {
+                    let id = self.paths.remove(&path).unwrap();
+                    self.paths.insert(format!("{to}{}", &path[from.len()..]), id);
+                }
+                let ((folder, from), (other, to)) = (Self::split(from), Self::split(to));
+                let (folder, other) = (self.paths[folder], self.paths[other]);
+                if folder == other {
+                    self.nodes[folder].waiting.push(Change::Rename { from, to, id });
+                } else {
+                    self.nodes[folder].waiting.push(Change::Unlink { name: from });
+                    self.nodes[other].waiting.push(Change::Link { name: to, id });
+                }
             }
             Event::Unlink { path } => {
                 self.paths.remove(path);

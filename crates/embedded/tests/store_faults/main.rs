@@ -22,7 +22,6 @@ use std::{
 
 use child::{Fault, Kind, Run};
 use image::{Keep, Machine};
-use tally_embedded::store::Store;
 use trace::Event;
 
 /// Shares work out to both cores, and panics with whatever one of them panics with.
@@ -116,6 +115,13 @@ fn every_crash_image_holds_what_was_answered() {
 }
 
 #[test]
+fn folders_that_were_made_for_a_store_or_its_backup_are_there_after_a_power_cut() {
+    child::work_if_asked();
+    let run = Run::deep("folders_that_were_made_for_a_store_or_its_backup_are_there_after_a_power_cut");
+    check_images(&run, "far below", |event| matches!(event, Event::Print(_)));
+}
+
+#[test]
 fn what_was_found_after_a_kill_is_found_after_a_power_cut() {
     child::work_if_asked();
     let test = "what_was_found_after_a_kill_is_found_after_a_power_cut";
@@ -179,9 +185,6 @@ fn check_images_at(run: &Run, what: &str, moments: impl Iterator<Item = usize>) 
         let folder = child::folder();
         let seen = &run.trace[..=*at];
         Machine::after(&run.root, seen).write(*keep, folder.path());
-        let told = child::Told::of(seen);
-        let what = format!("{what}, after {at}: {:?}, {keep:?}", run.trace[*at]);
-        let store = Store::open(folder.path(), child::options()).unwrap_or_else(|error| panic!("{what}: {error}"));
-        told.check(&store, &what);
+        run.check_image(seen, folder.path(), &format!("{what}, after {at}: {:?}, {keep:?}", run.trace[*at]));
     });
 }

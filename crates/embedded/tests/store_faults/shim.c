@@ -68,7 +68,8 @@ static void notice_rename(void) {
     struct stat now;
     if (!*draft || !stat(draft, &now)) return;
     char to[512];
-    snprintf(to, sizeof to, "%s/rows/current", root);
+    strcpy(to, draft);
+    strcpy(strrchr(to, '/') + 1, "current");
     if (!stat(to, &now)) note("rename\t%s\t%s", draft, to);
     *draft = 0;
 }

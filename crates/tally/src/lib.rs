@@ -42,6 +42,7 @@ pub use engines::{AnyEngine, Opening, redacted};
 pub use error::Error;
 pub use keys::KeyRing;
 pub use live::{Hub, Subscription};
+pub use query::Told;
 pub use tally_core as core;
 pub use tally_core::rows::{DriftItem, VerifyReport};
 pub use tally_embedded as embedded;
@@ -229,9 +230,9 @@ impl<E: Engine> Tally<E> {
         query::answer(&*self.inner.engine, &self.inner.catalog, query, auth, self.now()).await
     }
 
-    /// Whether whoever asks may read the counts that these edges are part of, as far as conditions go.
-    pub async fn readable(&self, edges: &[core::rows::EdgeKey], auth: &Auth) -> Result<Vec<bool>, Error> {
-        query::readable(&*self.inner.engine, &self.inner.catalog, edges, auth, self.now()).await
+    /// Whether whoever asks may read these edges and the counts that they are part of, as far as conditions go.
+    pub async fn readable(&self, told: &[Told], auth: &Auth) -> Result<Vec<bool>, Error> {
+        query::readable(&*self.inner.engine, &self.inner.catalog, told, auth, self.now()).await
     }
 
     /// Follows the counts of some objects.

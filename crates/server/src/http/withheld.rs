@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tally::Told;
 use tally::core::catalog::ReadPolicy;
 use tally::core::command::{EdgeReply, Reply};
 use tally::core::rows::EdgeKey;
@@ -22,7 +23,7 @@ pub enum Shown {
 
 /// Leaves out of each what the caller may not read.
 pub async fn withhold<'a>(app: &App, caller: &Caller, all: impl Iterator<Item = &'a mut Shown>) {
-    let mut asked: Vec<(&mut Shown, EdgeKey)> = Vec::new();
+    let mut asked: Vec<(&mut Shown, Told)> = Vec::new();
     for shown in all {
         let Shown::Whole(Reply::Edge(edge)) = shown else { continue };
         let Ok(def) = app.tally.catalog().relation(&edge.relation) else { continue };
@@ -30,15 +31,17 @@ pub async fn withhold<'a>(app: &App, caller: &Caller, all: impl Iterator<Item = 
             *shown = part(edge);
         } else if def.when.read.is_some() {
             let (object, relation, subject) = (edge.object.clone(), edge.relation.clone(), edge.subject.clone());
-            asked.push((shown, EdgeKey { object, relation, subject }));
+            // As the answer shows it, which may be one that was remembered.
+            let meta = edge.meta.clone().flatten();
+            asked.push((shown, (EdgeKey { object, relation, subject }, meta)));
         }
     }
     if asked.is_empty() {
         return;
     }
-    let (asked, edges): (Vec<&mut Shown>, Vec<EdgeKey>) = asked.into_iter().unzip();
+    let (asked, told): (Vec<&mut Shown>, Vec<Told>) = asked.into_iter().unzip();
     // The write is done, so a store that cannot tell now is no reason to refuse it: nothing is told.
-    let readable = app.tally.readable(&edges, &caller.facts()).await.unwrap_or_default();
+    let readable = app.tally.readable(&told, &caller.facts()).await.unwrap_or_default();
     for (place, shown) in asked.into_iter().enumerate() {
         if let Shown::Whole(Reply::Edge(edge)) = shown
             && !readable.get(place).copied().unwrap_or(false)

@@ -46,6 +46,10 @@ read = "public"
 [relations.note.when]
 read = 'object.attributes.owner == auth.subject || auth.kind == "key"'
 relate = 'object.status == "open"'
+[relations.diary]
+read = "public"
+[relations.diary.when]
+read = '!has(meta.private)'
 "#;
 
 #[tokio::test]
@@ -81,6 +85,43 @@ async fn an_answer_to_a_write_tells_no_count_that_may_not_be_read() {
     assert_eq!(admin.put(&edge("vote", "post:1", "carol")).ok().await.get("count"), None);
     admin.put("/v1/objects/post:1").json(&json!({"status": "closed"})).ok().await;
     assert_eq!(alice.put(&edge("vote", "post:1", "me")).ok().await["count"], 3);
+}
+
+#[tokio::test]
+async fn a_condition_over_what_is_attached_holds_wherever_the_edge_is_told() {
+    let issuer = Issuer::new();
+    let server = Server::start(&format!("{}{RELATIONS}", issuer.config())).await;
+    let (admin, alice) = (server.client(), server.client_as(Some(&user("alice"))));
+    let meta = |text: &str| json!({"meta": {(text): "mine"}});
+    admin.put(&edge("diary", "post:1", "bob")).json(&meta("shared")).ok().await;
+    let made = admin.put(&edge("diary", "post:1", "carol")).json(&meta("private")).ok().await;
+    assert_eq!((&made["changed"], made.get("count")), (&json!(true), None));
+    for (who, is_told) in [("bob", true), ("carol", false)] {
+        for path in [edge("diary", "post:1", who), format!("/v1/relations/diary/post:1?viewer={who}")] {
+            let read = alice.get(&path);
+            if is_told {
+                assert_eq!(read.ok().await["active"], true, "{path}");
+            } else {
+                read.problem(403, "condition_failed").await;
+            }
+        }
+        let feed = json!({"viewer": who, "objects": ["post:1"], "relations": ["diary"]});
+        let shown = alice.post("/v1/read").json(&feed).ok().await["items"][0]["relations"]["diary"]["active"].clone();
+        assert_eq!(shown, if is_told { json!(true) } else { Value::Null }, "{who}");
+        // The same again changes nothing, and tells nothing that reading would not.
+        let relate = json!({"op": "relate", "relation": "diary", "object": "post:1", "subject": who});
+        let batch = json!({"commands": [relate]});
+        let in_batch = admin.post("/v1/batch").json(&batch).ok().await["results"][0].clone();
+        for same in [admin.put(&edge("diary", "post:1", who)).ok().await, in_batch] {
+            assert_eq!((&same["changed"], &same["active"]), (&json!(false), &json!(true)));
+            for field in ["count", "created_at", "meta"] {
+                assert_eq!(same.get(field).is_some(), is_told, "{who} {field} in {same}");
+            }
+        }
+    }
+    // Of others, and of no one, the count is told.
+    assert_eq!(alice.get("/v1/relations/diary/post:1").ok().await["count"], 2);
+    assert_eq!(alice.subjects("diary", "post:1").await, ["bob"]);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod clocks;
 mod counting;
 mod database;
 mod health;

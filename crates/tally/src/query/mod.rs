@@ -2,8 +2,9 @@
 
 mod boards;
 mod counting;
+mod readable;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tally_core::command::JobReply;
@@ -22,6 +23,9 @@ use tally_core::{
 use tally_engine::{Engine, Loaded, Page, Place, Range};
 
 use crate::Error;
+
+pub use readable::Told;
+pub(crate) use readable::readable;
 
 /// API keys shown at once.
 const API_KEYS_MAX: usize = 10_000;
@@ -75,26 +79,6 @@ pub(crate) async fn answer<E: Engine>(
         },
         Query::ApiKeys => reader.api_keys().await,
     }
-}
-
-/// Whether whoever asks may read the counts that these edges are part of: one load for all.
-pub(crate) async fn readable<E: Engine>(
-    engine: &E,
-    catalog: &Catalog,
-    edges: &[EdgeKey],
-    auth: &Auth,
-    now: Timestamp,
-) -> Result<Vec<bool>, Error> {
-    let reader = Reader { engine, catalog, auth, now };
-    let objects: BTreeSet<&ObjectId> = edges.iter().map(|edge| &edge.object).collect();
-    let wants = Wants::rows(objects.iter().map(|object| Key::Object((*object).clone())).collect());
-    let found: BTreeMap<&ObjectId, Option<Row>> = objects.into_iter().zip(reader.load(&wants).await?.rows).collect();
-    let readable = |edge: &EdgeKey| {
-        let object = found.get(&edge.object).and_then(as_object);
-        let relation = catalog.relation(&edge.relation)?;
-        reader.check(relation, &edge.object, object, Some(&edge.subject))
-    };
-    Ok(edges.iter().map(|edge| readable(edge).is_ok()).collect())
 }
 
 struct Reader<'a, E> {
@@ -191,8 +175,9 @@ impl<E: Engine> Reader<'_, E> {
             let mut counts = BTreeMap::new();
             for relation in relations {
                 let edge = viewer.map(|_| rows.next().flatten());
+                let meta = edge.as_ref().and_then(as_edge).and_then(|edge| edge.meta.clone());
                 let answer = count_answer(relation, edge, &mut totals);
-                match self.check(relation, object, as_object(&registered), viewer) {
+                match self.check(relation, object, as_object(&registered), viewer, meta.as_ref()) {
                     Ok(()) => counts.insert(relation.name.clone(), answer),
                     Err(refusal) if the_one => return Err(refusal.into()),
                     Err(_) => None,
@@ -292,7 +277,7 @@ impl<E: Engine> Reader<'_, E> {
             Side::Object => {
                 let id = ObjectId::new(id)?;
                 let row = self.row(Key::Object(id.clone())).await?;
-                self.check(relation, &id, as_object(&row), None)?;
+                self.check(relation, &id, as_object(&row), None, None)?;
             }
             Side::Subject => self.check_facts(relation, serde_json::Value::Null, Some(id), None)?,
         }
@@ -305,9 +290,10 @@ impl<E: Engine> Reader<'_, E> {
         id: &ObjectId,
         found: Option<&Object>,
         subject: Option<&SubjectId>,
+        meta: Option<&Meta>,
     ) -> Result<(), Refusal> {
         match &relation.when.read {
-            Some(_) => self.check_facts(relation, object::facts(id, found), subject.map(SubjectId::as_str), None),
+            Some(_) => self.check_facts(relation, object::facts(id, found), subject.map(SubjectId::as_str), meta),
             None => Ok(()),
         }
     }

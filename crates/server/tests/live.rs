@@ -148,3 +148,36 @@ async fn what_may_not_be_read_may_not_be_followed() {
     let next = events.next().await.unwrap();
     assert_eq!((&next["object"], &next["count"]), (&json!("post:open"), &json!(1)));
 }
+
+#[tokio::test]
+async fn what_may_not_be_read_any_more_is_not_told_any_more() {
+    let issuer = tokens::Issuer::new();
+    let config = "[relations.guarded]\nread = \"public\"\nwhen.read = \"object.attributes.open == true\"\n";
+    let server = Server::start(&format!("{}{config}", issuer.config())).await;
+    let (admin, user) = (server.client(), server.client_as(Some(&tokens::user("alice"))));
+    let set_open = async |object: &str, open: bool| {
+        let body = json!({"attributes": {"open": open}});
+        admin.put(&format!("/v1/objects/{object}")).json(&body).ok().await;
+    };
+    let add = async |object: &str, who: &str| drop(admin.put(&edge("guarded", object, who)).ok().await);
+    let told = |object: &str, count: i64| Some(json!({"object": object, "relation": "guarded", "count": count}));
+    set_open("post:1", true).await;
+    set_open("post:2", true).await;
+    let mut events = Events::open(&user, "objects=post:1,post:2,post:3&relations=guarded").await;
+    assert_eq!(events.next().await, told("post:1", 0));
+    assert_eq!(events.next().await, told("post:2", 0));
+    add("post:1", "bob").await;
+    assert_eq!(events.next().await, told("post:1", 1));
+    set_open("post:1", false).await;
+    user.get("/v1/relations/guarded/post:1").problem(403, "condition_failed").await;
+    add("post:1", "carol").await;
+    add("post:2", "carol").await;
+    assert_eq!(events.next().await, told("post:2", 1), "the stream goes on with what may be told");
+    // Opened again, or for the first time: told from the next change on.
+    set_open("post:1", true).await;
+    set_open("post:3", true).await;
+    add("post:1", "dora").await;
+    assert_eq!(events.next().await, told("post:1", 3));
+    add("post:3", "dora").await;
+    assert_eq!(events.next().await, told("post:3", 1));
+}

@@ -3,6 +3,7 @@
 
 pub mod allowance;
 pub mod body;
+pub mod counts;
 pub mod handlers;
 pub mod problem;
 pub mod rate;

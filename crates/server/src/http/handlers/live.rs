@@ -1,6 +1,6 @@
 //! Live counts: Server-Sent Events with the full count after each change.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -9,29 +9,31 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse;
 use futures_util::stream;
-use serde_json::json;
 use tally::Subscription;
 use tally::core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX};
-use tally::core::query::CountAnswer;
-use tally::core::rows::TotalKey;
-use tally::core::{Answer, Name, ObjectId, Query};
+use tally::core::{Name, ObjectId, Query};
 use tokio::sync::watch;
 
 use super::{Outcome, ask};
 use crate::app::App;
 use crate::auth::policy::Call;
+use crate::http::counts::{Counts, Pair};
 use crate::http::problem::Problem;
 use crate::http::request::{Caller, listed};
 
 /// A comment now and then keeps the connection from being taken for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How often a quiet stream looks whether the credential that opened it still holds.
+/// How often a quiet stream looks whether the credential that opened it still holds, and how soon it asks again for what
+/// the store could not tell.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Counts that are told at once. Whether they may be is asked right before, so what waits for a slow client is never much.
+const AT_ONCE: usize = 64;
 
 /// Follow counts as they change
 ///
 /// An event `count` for each object and relation at first, then one whenever a count changes, always with the full count.
-/// The stream ends with the credential that opened it: when the key is revoked, or the token expires.
+/// The stream ends with the credential that opened it: when the key is revoked, or the token expires. A relation's
+/// condition for reading is asked before every event: what it forbids is left out for as long as it does.
 #[utoipa::path(
     get, path = "/v1/live", tag = "Running",
     params(
@@ -59,8 +61,17 @@ pub async fn live(State(app): State<App>, caller: Caller, headers: HeaderMap, Ra
     }
     // Subscribed before the first read, so that no change falls between the two.
     let subscription = app.tally.watch(&objects, &relations)?;
+    let pairs = objects.iter().flat_map(|object| relations.iter().map(|name| (object.clone(), name.clone())));
+    let ready = pairs.collect();
     let first = ask(&app, &caller, Query::Feed { viewer: None, objects, relations, counters: Vec::new() }).await?;
-    let follower = Follower::new(subscription, first, app.stopping.subscribe(), credential);
+    let follower = Follower {
+        subscription,
+        stopping: app.stopping.subscribe(),
+        credential: Some(credential),
+        quiet_since: Instant::now(),
+        counts: Counts::new(&app, caller.facts(), first),
+        ready,
+    };
     let events = stream::unfold(follower, async |mut follower| {
         let event = follower.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(event)), follower))
@@ -111,24 +122,12 @@ struct Follower {
     stopping: watch::Receiver<bool>,
     credential: Option<Credential>,
     quiet_since: Instant,
-    counts: BTreeMap<(ObjectId, Name), CountAnswer>,
-    ready: VecDeque<String>,
+    counts: Counts,
+    /// What has changed and was not told yet.
+    ready: BTreeSet<Pair>,
 }
 
 impl Follower {
-    fn new(subscription: Subscription, first: Answer, stopping: watch::Receiver<bool>, credential: Credential) -> Self {
-        let mut counts = BTreeMap::new();
-        if let Answer::Feed(feed) = first {
-            for item in feed.items {
-                for (relation, count) in item.relations {
-                    counts.insert((item.object.clone(), relation), count);
-                }
-            }
-        }
-        let ready = counts.iter().map(|((object, relation), count)| event(object, relation, count)).collect();
-        Self { subscription, stopping, credential: Some(credential), quiet_since: Instant::now(), counts, ready }
-    }
-
     /// The next text to send; `None` when the server stops, and after the credential has ended.
     async fn next(&mut self) -> Option<String> {
         loop {
@@ -136,7 +135,7 @@ impl Follower {
                 self.credential = None;
                 return Some(": the credential has ended; come back with another\n\n".into());
             }
-            if let Some(text) = self.ready.pop_front() {
+            if let Some(text) = self.tell().await {
                 self.quiet_since = Instant::now();
                 return Some(text);
             }
@@ -149,39 +148,23 @@ impl Follower {
                 () = tokio::time::sleep(LOOK_AGAIN) => continue,
                 _ = self.stopping.wait_for(|stopping| *stopping) => return None,
             };
-            self.take(changed);
+            self.ready.extend(self.counts.take(changed));
         }
     }
 
-    fn take(&mut self, changed: BTreeMap<TotalKey, i64>) {
-        let mut touched = std::collections::BTreeSet::new();
-        for (total, value) in changed {
-            let (pair, kind) = match total {
-                TotalKey::Object { object, relation } => ((object, relation), None),
-                TotalKey::Kind { object, relation, kind } => ((object, relation), Some(kind)),
-                _ => continue,
-            };
-            // What the first read did not show, a condition forbids.
-            let Some(count) = self.counts.get_mut(&pair) else { continue };
-            match (kind, &mut count.kinds) {
-                (Some(kind), Some(kinds)) => drop(kinds.insert(kind, value)),
-                (Some(_), None) => {}
-                (None, _) => count.count = value,
+    /// Some of what is to be told, as far as it may be now.
+    async fn tell(&mut self) -> Option<String> {
+        while !self.ready.is_empty() {
+            let pairs: Vec<Pair> = self.ready.iter().take(AT_ONCE).cloned().collect();
+            // What the store cannot tell now is asked for again, and not lost.
+            let text = self.counts.events(&pairs).await?;
+            for pair in &pairs {
+                self.ready.remove(pair);
             }
-            touched.insert(pair);
-        }
-        for pair in touched {
-            if let Some(count) = self.counts.get(&pair) {
-                self.ready.push_back(event(&pair.0, &pair.1, count));
+            if !text.is_empty() {
+                return Some(text);
             }
         }
+        None
     }
-}
-
-fn event(object: &ObjectId, relation: &Name, count: &CountAnswer) -> String {
-    let mut data = json!({"object": object, "relation": relation, "count": count.count});
-    if let Some(kinds) = &count.kinds {
-        data["kinds"] = json!(kinds);
-    }
-    format!("event: count\ndata: {data}\n\n")
 }

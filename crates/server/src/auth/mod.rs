@@ -54,6 +54,9 @@ pub enum Principal {
     },
     /// Anyone at all: the server runs with `--dev`.
     Dev,
+    /// The same, in a browser's page that keeps its origin to itself: a file, or a frame that any site has put in a
+    /// sandbox.
+    DevPage,
 }
 
 impl Principal {
@@ -61,7 +64,7 @@ impl Principal {
     pub fn subject(&self) -> Option<&SubjectId> {
         match self {
             Principal::User { subject, .. } => Some(subject),
-            Principal::Key { .. } | Principal::Dev => None,
+            Principal::Key { .. } | Principal::Dev | Principal::DevPage => None,
         }
     }
 
@@ -78,7 +81,7 @@ impl Principal {
             Principal::Key { role: Role::Read, .. } => read,
             Principal::Key { role: Role::Service, .. } => service,
             Principal::Key { role: Role::Admin, .. } => admin,
-            Principal::Dev => dev,
+            Principal::Dev | Principal::DevPage => dev,
         })
     }
 }

@@ -86,6 +86,8 @@ enum Who {
     ServiceKey,
     AdminKey,
     Dev,
+    /// A page in a browser that says nothing of where it is from, where authentication is off.
+    DevPage,
     /// A user, asking about itself.
     UserSelf,
     /// A user, asking about someone else or about no subject at all.
@@ -113,42 +115,42 @@ const OWN: Verdict = Verdict::IfReadable;
 
 /// The table. A column each for [`Who`], in its order; a row each for [`Call`], in its order.
 #[rustfmt::skip]
-const TABLE: [(Call, [Verdict; 7]); 34] = [
-    //                      nobody read  serv. admin dev   self  other
-    (Call::Relate,         [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Unrelate,       [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Toggle,         [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Batch,          [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::ReadEdge,       [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
-    (Call::ReadObject,     [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
-    (Call::ReadFeed,       [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
-    (Call::ListSubjects,   [WHO,   YES,  YES,  YES,  YES,  PUB,  PUB]),
-    (Call::ListObjects,    [WHO,   YES,  YES,  YES,  YES,  OWN,  PUB]),
-    (Call::Live,           [WHO,   YES,  YES,  YES,  YES,  OWN,  OWN]),
-    (Call::Count,          [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadCounter,    [WHO,   YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::Observe,        [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadUnique,     [WHO,   YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::Attend,         [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::ReadDay,        [WHO,   YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::ReadAttendance, [WHO,   YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Score,          [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadBoard,      [WHO,   YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::Take,           [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadLimit,      [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ForgetSubject,  [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::SuspendSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::RestoreSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::PutObject,      [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::GetObject,      [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::DeleteObject,   [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadJob,        [WHO,   YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Verify,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_]),
-    (Call::Backup,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_]),
-    (Call::ManageKeys,     [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_]),
-    (Call::Metrics,        [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::Health,         [YES,   YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::Docs,           [YES,   YES,  YES,  YES,  YES,  YES,  YES]),
+const TABLE: [(Call, [Verdict; 8]); 34] = [
+    //                      nobody read  serv. admin dev   page  self  other
+    (Call::Relate,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Unrelate,       [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Toggle,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Batch,          [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::ReadEdge,       [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Call::ReadObject,     [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Call::ReadFeed,       [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Call::ListSubjects,   [WHO,   YES,  YES,  YES,  YES,  YES,  PUB,  PUB]),
+    (Call::ListObjects,    [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Call::Live,           [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  OWN]),
+    (Call::Count,          [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadCounter,    [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::Observe,        [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadUnique,     [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::Attend,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::ReadDay,        [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::ReadAttendance, [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Call::Score,          [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadBoard,      [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::Take,           [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ReadLimit,      [WHO,   YES,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Call::ForgetSubject,  [WHO,   NO_,  YES,  YES,  YES,  NO_,  YES,  NO_]),
+    (Call::SuspendSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::RestoreSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::PutObject,      [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::GetObject,      [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::DeleteObject,   [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::ReadJob,        [WHO,   YES,  YES,  YES,  YES,  NO_,  YES,  NO_]),
+    (Call::Verify,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::Backup,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::ManageKeys,     [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::Metrics,        [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Call::Health,         [YES,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Call::Docs,           [YES,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
 ];
 
 /// Why something is not allowed.
@@ -163,6 +165,12 @@ pub enum Denied {
     /// 403: users act as themselves, on what they may see.
     #[error("a user's token does not allow it")]
     User,
+    /// 403: a page that could be anybody's.
+    #[error(
+        "with --dev a page without an origin, such as a file, may write and read relations and counts and follow them, no \
+         more: any site can make one; serve the page from http://localhost, or ask without a browser"
+    )]
+    Page,
 }
 
 /// Whether `principal` may make `call`, which is about `target` (if about one subject) in a relation with
@@ -177,6 +185,7 @@ pub fn authorize(
     let who = match principal {
         None => Who::Nobody,
         Some(Principal::Dev) => Who::Dev,
+        Some(Principal::DevPage) => Who::DevPage,
         Some(Principal::Key { role: Role::Read, .. }) => Who::ReadKey,
         Some(Principal::Key { role: Role::Service, .. }) => Who::ServiceKey,
         Some(Principal::Key { role: Role::Admin, .. }) => Who::AdminKey,
@@ -194,6 +203,7 @@ pub fn authorize(
         _ if allowed => Ok(()),
         Who::Nobody => Err(Denied::Unauthenticated),
         Who::UserSelf | Who::UserOther => Err(Denied::User),
+        Who::DevPage => Err(Denied::Page),
         Who::ReadKey | Who::ServiceKey | Who::AdminKey | Who::Dev => Err(Denied::Role),
     }
 }
@@ -225,6 +235,20 @@ mod tests {
             "dev" | "admin" => true,
             "service" => !admin_only.contains(&call),
             "read" => reads.contains(&call),
+            // What an app's page does: nothing that moderates, destroys or looks behind the scenes.
+            "page" => {
+                let behind = [
+                    ForgetSubject,
+                    SuspendSubject,
+                    RestoreSubject,
+                    PutObject,
+                    GetObject,
+                    DeleteObject,
+                    ReadJob,
+                    Metrics,
+                ];
+                !behind.contains(&call) && !admin_only.contains(&call)
+            }
             _ => match call {
                 // Users act as themselves only.
                 Relate | Unrelate | Toggle | Batch | ForgetSubject | ReadJob | Attend | ReadAttendance => about_self,
@@ -241,7 +265,11 @@ mod tests {
                 _ => false,
             },
         };
-        let refusal = if who == "user" { Denied::User } else { Denied::Role };
+        let refusal = match who {
+            "user" => Denied::User,
+            "page" => Denied::Page,
+            _ => Denied::Role,
+        };
         if allowed { Ok(()) } else { Err(refusal) }
     }
 
@@ -255,6 +283,7 @@ mod tests {
             ("service", key(Role::Service)),
             ("admin", key(Role::Admin)),
             ("dev", Some(Principal::Dev)),
+            ("page", Some(Principal::DevPage)),
             ("user", Some(Principal::User { subject: alice, auth: Arc::default() })),
         ];
         let mut walked = 0;
@@ -270,7 +299,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(walked, 34 * 6 * 6 * 4);
+        assert_eq!(walked, 34 * 7 * 6 * 4);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tally::core::command::Once;
 use tally::core::hash::digest_text;
 use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use tally::core::prints::{PARTS_MAX, prints};
-use tally::core::rows::{ReplayKey, Role};
+use tally::core::rows::ReplayKey;
 use tally::core::{Auth, SubjectId};
 
 use super::body::unreadable;
@@ -47,9 +47,7 @@ pub struct SignedIn;
 /// Who calls, as a page in a browser may.
 fn seen_from(principal: Principal, headers: &HeaderMap, app: &App) -> Principal {
     match principal {
-        // Any site can put a frame in a sandbox and ask without an origin, as a file does: it gets no more
-        // than a file needs.
-        Principal::Dev if origin::is_nameless(headers) => Principal::Key { id: "dev".into(), role: Role::Service },
+        Principal::Dev if origin::is_nameless(headers) => Principal::DevPage,
         Principal::Key { ref id, .. } if origin::is_foreign(headers) => {
             if app.metrics.browser_key() {
                 tracing::warn!(
@@ -59,7 +57,7 @@ fn seen_from(principal: Principal, headers: &HeaderMap, app: &App) -> Principal 
             }
             principal
         }
-        Principal::Key { .. } | Principal::User { .. } | Principal::Dev => principal,
+        Principal::Key { .. } | Principal::User { .. } | Principal::Dev | Principal::DevPage => principal,
     }
 }
 
@@ -67,7 +65,7 @@ impl Caller {
     /// Whether it is only because authentication is off that they are let in: also with a key that was made so.
     pub fn is_of_dev(&self, app: &App) -> bool {
         match &self.principal {
-            Some(Principal::Dev) => true,
+            Some(Principal::Dev | Principal::DevPage) => true,
             Some(Principal::Key { id, .. }) => app.auth.keys.is_of_dev(id),
             Some(Principal::User { .. }) | None => false,
         }
@@ -114,6 +112,7 @@ impl Caller {
             Some(Principal::User { subject, .. }) => format!("user:{}", digest_text(&[subject.as_str()])),
             Some(Principal::Key { id, .. }) => format!("key:{id}"),
             Some(Principal::Dev) => "dev".into(),
+            Some(Principal::DevPage) => "page".into(),
             None => "nobody".into(),
         }
     }
@@ -122,7 +121,7 @@ impl Caller {
     fn remembered_bytes_max(&self, app: &App) -> u64 {
         match &self.principal {
             Some(Principal::User { .. }) | None => app.settings.remembered.user_bytes_max,
-            Some(Principal::Key { .. } | Principal::Dev) => app.settings.remembered.key_bytes_max,
+            Some(Principal::Key { .. } | Principal::Dev | Principal::DevPage) => app.settings.remembered.key_bytes_max,
         }
     }
 

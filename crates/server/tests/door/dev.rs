@@ -61,9 +61,13 @@ async fn a_page_without_an_origin_may_do_what_a_file_needs_and_no_more() {
     let page = |asked: client::Asked| asked.header("origin", "null");
     page(nobody.put(LIKE)).ok().await;
     page(nobody.post("/v1/read")).json(&json!({"objects": ["post:1"], "relations": ["like"]})).ok().await;
-    for path in ["/v1/keys", "/v1/verify", "/v1/backup"] {
+    for path in ["/v1/keys", "/v1/verify", "/v1/backup", "/v1/subjects/alice/suspend", "/v1/subjects/alice/restore"] {
         page(nobody.post(path)).problem(403, "forbidden").await;
     }
+    for path in ["/v1/subjects/alice", "/v1/objects/post:1"] {
+        page(nobody.delete(path)).problem(403, "forbidden").await;
+    }
+    assert_eq!(nobody.subjects("like", "post:1").await, ["alice"], "and nothing of it was done");
     // The developer's own curl may.
     nobody.post("/v1/keys").json(&json!({"role": "admin"})).status(201).await;
 }

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use super::framing::Unfinished;
 use super::memory::Memory;
 use crate::config::Limits;
 
-/// The first part of a head, which is not counted.
-const HEAD_BYTES_FREE: usize = 4_096;
+/// The first part of what is unfinished, which is not counted.
+const BYTES_FREE: usize = 4_096;
 
 /// Why a connection is ended by the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +43,11 @@ impl Cut {
 pub struct Activity {
     opened: Instant,
     memory: Arc<Memory>,
-    /// Bytes of a head that is not whole yet.
-    head_bytes: AtomicUsize,
+    /// Bytes of what is not whole yet: a head, or a frame.
+    unfinished_bytes: AtomicUsize,
+    /// Which head is not whole yet, and since when; 0 where none is.
+    head: AtomicU64,
+    head_since_ms: AtomicU64,
     has_asked: AtomicBool,
     /// Requests whose answer is not ready.
     handled: AtomicUsize,
@@ -51,7 +55,7 @@ pub struct Activity {
     offered: AtomicUsize,
     /// Answers whose next part waits for the server, as those of live streams do.
     made: AtomicUsize,
-    /// When the present state began: idle, a head, an answer that is not taken.
+    /// When the present state began: idle, an answer that is not taken.
     since_ms: AtomicU64,
     /// Since when the socket takes no bytes; 0 while it does.
     blocked_ms: AtomicU64,
@@ -60,10 +64,10 @@ pub struct Activity {
     leave: Notify,
 }
 
-/// What a head holds beyond what everybody may: an ordinary request must not be turned away because others send large
+/// What is held beyond what everybody may: an ordinary request must not be turned away because others send large
 /// ones. As many connections as there may be hold no more than this each.
-fn counted(head_bytes: usize) -> usize {
-    head_bytes.saturating_sub(HEAD_BYTES_FREE)
+fn counted(unfinished_bytes: usize) -> usize {
+    unfinished_bytes.saturating_sub(BYTES_FREE)
 }
 
 impl Activity {
@@ -72,7 +76,9 @@ impl Activity {
         Arc::new(Self {
             opened: Instant::now(),
             memory,
-            head_bytes: AtomicUsize::new(0),
+            unfinished_bytes: AtomicUsize::new(0),
+            head: AtomicU64::new(0),
+            head_since_ms: AtomicU64::new(0),
             has_asked: AtomicBool::new(false),
             handled: AtomicUsize::new(0),
             offered: AtomicUsize::new(0),
@@ -97,33 +103,35 @@ impl Activity {
         [&self.handled, &self.offered, &self.made].iter().any(|some| some.load(Ordering::Relaxed) > 0)
     }
 
-    /// Bytes have come. False where they are of a head and there is no memory for more of those.
-    pub fn received(&self, bytes: usize) -> bool {
-        if bytes == 0 || self.is_busy() {
-            return true;
-        }
-        let before = self.head_bytes.load(Ordering::Relaxed);
-        let counted = counted(before + bytes) - counted(before);
-        if counted > 0 && !self.memory.take_head(counted) {
+    /// So much has come that is not whole yet. False where there is no memory for it.
+    pub fn set_unfinished(&self, unfinished: Unfinished) -> bool {
+        let before = counted(self.unfinished_bytes.load(Ordering::Relaxed));
+        let now = counted(unfinished.bytes);
+        if now > before && !self.memory.take_head(now - before) {
             return false;
         }
-        if self.head_bytes.fetch_add(bytes, Ordering::Relaxed) == 0 {
-            self.touch();
+        if now < before {
+            self.memory.give_head(before - now);
+        }
+        self.unfinished_bytes.store(unfinished.bytes, Ordering::Relaxed);
+        let head = unfinished.head.unwrap_or(0);
+        if self.head.swap(head, Ordering::Relaxed) != head {
+            self.head_since_ms.store(self.now_ms(), Ordering::Relaxed);
         }
         true
     }
 
-    /// What came is no head, or the head is whole.
-    pub fn head_ended(&self) {
-        let counted = counted(self.head_bytes.swap(0, Ordering::Relaxed));
-        if counted > 0 {
-            self.memory.give_head(counted);
-        }
-    }
-
     /// Whether some of a head has come, and not all of it.
     pub fn has_begun(&self) -> bool {
-        self.head_bytes.load(Ordering::Relaxed) > 0
+        self.head.load(Ordering::Relaxed) > 0
+    }
+
+    /// When it began to be what it is: idle, or sending a head. One that came behind a request before that was answered
+    /// could not be read any sooner.
+    fn since(&self) -> Duration {
+        let since_ms = self.since_ms.load(Ordering::Relaxed);
+        let head_since_ms = if self.has_begun() { self.head_since_ms.load(Ordering::Relaxed) } else { 0 };
+        Duration::from_millis(since_ms.max(head_since_ms))
     }
 
     /// The socket takes no bytes, or does again.
@@ -149,7 +157,7 @@ impl Activity {
     /// most dispensable: one that has never asked for anything, then the one that is idle for longest.
     pub fn dispensable(&self, grace: Duration) -> Option<(bool, Instant)> {
         let has_asked = self.has_asked.load(Ordering::Relaxed);
-        let since = Duration::from_millis(if has_asked { self.since_ms.load(Ordering::Relaxed) } else { 0 });
+        let since = if has_asked { self.since() } else { Duration::ZERO };
         let is_free = !self.is_busy() && !self.is_leaving.load(Ordering::Relaxed);
         (is_free && self.opened.elapsed() >= since + grace).then_some((has_asked, self.opened + since))
     }
@@ -162,19 +170,19 @@ impl Activity {
 
     /// When it will be cut, and why, if nothing happens.
     fn deadline(&self, limits: &Limits) -> Option<(Duration, Cut)> {
-        let since = Duration::from_millis(self.since_ms.load(Ordering::Relaxed));
         let blocked_ms = self.blocked_ms.load(Ordering::Relaxed);
         if blocked_ms > 0 {
             return Some((Duration::from_millis(blocked_ms) + limits.request_timeout, Cut::Stalled));
         }
         if self.is_busy() {
             let waits_for_client = self.handled.load(Ordering::Relaxed) == 0 && self.made.load(Ordering::Relaxed) == 0;
+            let since = Duration::from_millis(self.since_ms.load(Ordering::Relaxed));
             return waits_for_client.then_some((since + limits.request_timeout, Cut::Stalled));
         }
-        Some(match (self.has_asked.load(Ordering::Relaxed), self.head_bytes.load(Ordering::Relaxed)) {
+        Some(match (self.has_asked.load(Ordering::Relaxed), self.has_begun()) {
             (false, _) => (limits.header_read_timeout, Cut::SlowHead),
-            (true, 0) => (since + limits.idle_timeout, Cut::Idle),
-            (true, _) => (since + limits.header_read_timeout, Cut::SlowHead),
+            (true, false) => (self.since() + limits.idle_timeout, Cut::Idle),
+            (true, true) => (self.since() + limits.header_read_timeout, Cut::SlowHead),
         })
     }
 
@@ -199,7 +207,7 @@ impl Activity {
 
 impl Drop for Activity {
     fn drop(&mut self) {
-        self.head_ended();
+        self.memory.give_head(counted(*self.unfinished_bytes.get_mut()));
     }
 }
 
@@ -226,7 +234,6 @@ impl Serving {
         activity.has_asked.store(true, Ordering::Relaxed);
         let serving = Self { activity, stage: Stage::Handled };
         serving.count().fetch_add(1, Ordering::Relaxed);
-        serving.activity.head_ended();
         serving
     }
 
@@ -256,5 +263,34 @@ impl Drop for Serving {
     fn drop(&mut self) {
         self.activity.touch();
         self.count().fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unfinished(bytes: usize, head: u64) -> Unfinished {
+        Unfinished { bytes, head: (head > 0).then_some(head) }
+    }
+
+    #[test]
+    fn large_heads_hold_half_of_the_memory_and_ordinary_ones_always_fit() {
+        let memory = Memory::new(100_000);
+        let (one, other) = (Activity::new(memory.clone()), Activity::new(memory.clone()));
+        assert!(one.set_unfinished(unfinished(BYTES_FREE + 30_000, 1)));
+        assert!(other.set_unfinished(unfinished(BYTES_FREE + 20_000, 1)));
+        assert_eq!(memory.held(), 50_000);
+        assert!(!other.set_unfinished(unfinished(BYTES_FREE + 20_001, 1)), "half of it is for bodies");
+        let ordinary = Activity::new(memory.clone());
+        assert!(ordinary.set_unfinished(unfinished(BYTES_FREE, 1)));
+        assert!(memory.take(50_000) && !memory.take(1));
+        memory.give(50_000);
+        // Whole, or a little of the next: what it held is given back.
+        assert!(one.set_unfinished(unfinished(10, 2)));
+        assert_eq!(memory.held(), 20_000);
+        assert!(ordinary.set_unfinished(unfinished(BYTES_FREE + 30_000, 1)));
+        drop((one, other, ordinary));
+        assert_eq!(memory.held(), 0);
     }
 }

@@ -1,11 +1,12 @@
 //! The door: connections are given a place, watched, and cut when they do not do what they came for.
 //!
 //! `places.rs` bounds how many there are, `activity.rs` how long each may take for what, `memory.rs` what
-//! their unfinished requests hold together, `wire.rs` watches their bytes, `origin.rs` says which pages
-//! may ask.
+//! their unfinished requests hold together, `wire.rs` watches their bytes, `framing` follows where requests
+//! begin and end in them, `origin.rs` says which pages may ask.
 
 pub mod activity;
 pub mod answer;
+mod framing;
 pub mod memory;
 pub mod origin;
 pub mod places;

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Sleep;
 
 use super::activity::Activity;
+use super::framing::Framing;
 use crate::http::problem::{Problem, on_the_wire};
 
 const HTTP_2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -26,7 +27,8 @@ pub(super) struct Wire<S> {
     activity: Arc<Activity>,
     /// What was read to see which protocol is spoken, to be read again.
     again: Vec<u8>,
-    is_http_2: bool,
+    /// Unknown until the first bytes are there.
+    framing: Option<Framing>,
     words: Words,
     linger: Option<Pin<Box<Sleep>>>,
 }
@@ -41,7 +43,7 @@ enum Words {
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// Over a stream that nothing was read from.
     pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
-        Self { stream, activity, again: Vec::new(), is_http_2: false, words: Words::None, linger: None }
+        Self { stream, activity, again: Vec::new(), framing: None, words: Words::None, linger: None }
     }
 
     /// Whether HTTP/2 is spoken: reads as much as it takes to tell.
@@ -56,12 +58,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             filled += read;
         }
         self.again = bytes[..filled].to_vec();
-        self.is_http_2 = bytes[..filled] == *HTTP_2;
-        if self.is_http_2 {
-            // Its frames are small, and pings among them: they are no head.
-            self.activity.head_ended();
+        let is_http_2 = bytes[..filled] == *HTTP_2;
+        if is_http_2 {
+            self.framing = Some(Framing::http_2());
+        } else {
+            self.framing = Some(Framing::http_1());
+            self.arrived(&bytes[..filled])?;
         }
-        Ok(self.is_http_2)
+        Ok(is_http_2)
+    }
+
+    /// Counts what has come.
+    fn arrived(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(framing) = &mut self.framing else { return Ok(()) };
+        if !self.activity.set_unfinished(framing.follow(bytes)) {
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, "unfinished requests hold too much"));
+        }
+        Ok(())
     }
 
     /// Tells a client why it is cut, if it listens.
@@ -124,17 +137,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Wire<S> {
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        let read = buf.filled().len() - before;
-        if !self.is_http_2 && !self.activity.received(read) {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::OutOfMemory, "unfinished requests hold too much")));
-        }
-        Poll::Ready(Ok(()))
+        Poll::Ready(self.arrived(&buf.filled()[before..]))
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let bare = if self.is_http_2 { None } else { bare_refusal(buf) };
+        let bare = if matches!(self.framing, Some(Framing::Http2(_))) { None } else { bare_refusal(buf) };
         let buf = match bare {
             Some((0, status)) => {
                 if matches!(self.words, Words::None) {

@@ -1,8 +1,9 @@
 //! Heads: too large, too slow, not HTTP at all.
 
+use crate::http_2;
 use crate::support::raw::{Raw, exchange, parse};
 use crate::support::*;
-use crate::{head, idle, is_alive};
+use crate::{JSON, LIKE, anonymous, head, idle, is_alive};
 
 #[tokio::test]
 async fn headers_past_the_limit_are_refused_with_a_problem_and_below_it_are_not() {
@@ -68,4 +69,87 @@ async fn idle_connections_are_cut_in_their_own_time() {
     let mut fresh = Raw::connect(&server).await;
     assert!(idle(&server).await.rest().await.is_empty());
     assert!(is_alive(&mut fresh).await, "one that has not asked yet has the time for its headers");
+}
+
+#[tokio::test]
+async fn half_a_head_behind_a_whole_request_is_a_slow_head() {
+    let server = Server::start("[limits]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 600000\n").await;
+    let sized = format!("{}{{}}", head("PUT", LIKE, &format!("{JSON}content-length: 2\r\n")));
+    let chunked = head("PUT", LIKE, &format!("{JSON}transfer-encoding: chunked\r\n")) + "2\r\n{}\r\n0\r\n\r\n";
+    for request in [anonymous("GET", "/healthz", ""), sized, chunked] {
+        // Whole requests are answered, however many come at once; what is behind them has its time, and no more.
+        let mut raw = Raw::connect(&server).await;
+        raw.send(format!("{request}{request}GET /healthz HTTP/1.1\r\nhost: ta")).await;
+        let text = String::from_utf8(raw.rest().await).unwrap();
+        assert_eq!(text.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{text}");
+        assert!(text.contains("HTTP/1.1 400 Bad Request\r\n") && text.contains("were not sent within"), "{text}");
+        let mut idle_one = Raw::connect(&server).await;
+        idle_one.send(&request).await;
+        assert!(String::from_utf8_lossy(&idle_one.read_some().await).starts_with("HTTP/1.1 200"));
+        assert!(is_alive(&mut idle_one).await, "where nothing is behind it, it stands idle");
+    }
+}
+
+/// Until so much is held by what is unfinished.
+async fn until_held(server: &Server, bytes: usize) {
+    let (client, line) = (server.client(), format!("\ntally_http_unfinished_bytes {bytes}\n"));
+    until(&format!("{bytes} bytes are held"), async || {
+        client.get("/metrics").send().await.text().contains(&line).then_some(())
+    })
+    .await;
+}
+
+/// What of an unfinished head is not counted.
+const FREE: usize = 4_096;
+
+/// One of `bytes` bytes, in each protocol.
+fn unfinished_1(bytes: usize) -> Vec<u8> {
+    let mut head = b"GET /healthz HTTP/1.1\r\nhost: tally\r\nx-large: ".to_vec();
+    head.resize(bytes, b'x');
+    head
+}
+
+fn unfinished_2(bytes: usize) -> Vec<u8> {
+    let mut sent = http_2::PREFACE.to_vec();
+    sent.extend(http_2::unfinished_head(1, bytes));
+    sent
+}
+
+#[tokio::test]
+async fn unfinished_heads_together_hold_no_more_than_half_of_the_limit() {
+    for unfinished in [unfinished_1, unfinished_2] {
+        let server = Server::start("[limits]\nunfinished_bytes_max = 65536\n").await;
+        let mut holding = Raw::connect(&server).await;
+        holding.send(unfinished(FREE + 25_000)).await;
+        until_held(&server, 25_000).await;
+        let mut refused = Raw::connect(&server).await;
+        refused.send(unfinished(FREE + 10_000)).await;
+        refused.rest().await;
+        until_held(&server, 25_000).await;
+        // Who sends no more than everybody does is not in the way.
+        let mut small = Raw::connect(&server).await;
+        small.send(unfinished(FREE)).await;
+        assert!(is_alive(&mut Raw::connect(&server).await).await);
+        drop(holding);
+        until_held(&server, 0).await;
+        let mut next = Raw::connect(&server).await;
+        next.send(unfinished(FREE + 10_000)).await;
+        until_held(&server, 10_000).await;
+    }
+}
+
+#[tokio::test]
+async fn a_head_of_http_2_that_is_not_finished_is_cut_also_when_it_is_not_the_first() {
+    let server = Server::start("[limits]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 600000\n").await;
+    let mut raw = Raw::connect(&server).await;
+    raw.send([http_2::PREFACE, &http_2::whole_head(1)].concat()).await;
+    until("it is answered", async || {
+        let read = raw.read_some().await;
+        String::from_utf8_lossy(&read).contains("\"status\"").then_some(())
+    })
+    .await;
+    raw.send(http_2::unfinished_head(3, 100)).await;
+    raw.rest().await;
+    let text = server.client().get("/metrics").send().await.text();
+    assert!(text.contains("tally_connections_cut_total{why=\"slow_head\"} 1"), "{text}");
 }

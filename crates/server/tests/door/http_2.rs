@@ -8,6 +8,30 @@ use tokio::net::TcpStream;
 
 use crate::support::*;
 
+/// What a connection begins with: that it is HTTP/2, and no settings.
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const FRAME_MAX: usize = 16_384;
+
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// `GET /healthz`.
+pub(crate) fn whole_head(stream: u8) -> Vec<u8> {
+    frame(1, 5, stream, b"\x82\x86\x04\x08/healthz\x01\x05tally")
+}
+
+/// Frames of `bytes` bytes altogether, of a head whose one value goes on and on.
+pub(crate) fn unfinished_head(stream: u8, bytes: usize) -> Vec<u8> {
+    const PREFIX: usize = 9;
+    let mut block = b"\x82\x86\x04\x08/healthz\x00\x07x-large\x7f\xe1\xd3\x03".to_vec();
+    let frames = bytes.div_ceil(PREFIX + FRAME_MAX);
+    block.resize(bytes - frames * PREFIX, b'x');
+    let parts = block.chunks(FRAME_MAX).enumerate();
+    parts.flat_map(|(part, payload)| frame(if part == 0 { 1 } else { 9 }, 0, stream, payload)).collect()
+}
+
 type Io = TokioIo<TcpStream>;
 
 async fn connect(server: &Server) -> (SendRequest<Full<Bytes>>, Connection<Io, Full<Bytes>, TokioExecutor>) {

@@ -13,7 +13,7 @@ use tally_engine::{Clock, Engine, Lease, Place, Range, Runner};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::verify::Verifying;
+use crate::verify::{self, Verifying};
 use crate::{Error, clean};
 
 /// How often to look for work that nobody announced, or whose announcement was lost.
@@ -86,9 +86,7 @@ impl<E: Engine> Carrier<E> {
     /// A verification goes on beside the other jobs, which need not wait until everything is counted.
     async fn verify(&self, verifying: &mut JoinSet<()>) -> Result<(), Error> {
         while verifying.try_join_next().is_some() {}
-        let wants = Wants::rows(vec![Key::Job(JobId::VERIFY)]);
-        let pointer = self.engine.load(&wants).await?.rows.pop().flatten();
-        if let Some(Row::Job(Job { work: Work::Verifying { job }, .. })) = pointer
+        if let Some(job) = verify::running(&*self.engine).await?
             && verifying.is_empty()
         {
             verifying.spawn(Verifying { engine: self.engine.clone(), runner: self.runner.clone(), job }.run());

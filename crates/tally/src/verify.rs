@@ -79,7 +79,16 @@ pub(crate) async fn recount<E: Engine>(
     auditing.await.map_err(|error| StoreError::Broken(format!("the audit stopped: {error}")))?
 }
 
-/// Carries one verification to its end, or until another server has taken it over.
+/// The verification that runs.
+pub(crate) async fn running(engine: &impl Engine) -> Result<Option<JobId>, StoreError> {
+    let pointer = engine.load(&Wants::rows(vec![Key::Job(JobId::VERIFY)])).await?.rows.pop().flatten();
+    Ok(match pointer {
+        Some(Row::Job(Job { work: Work::Verifying { job, .. }, .. })) => Some(job),
+        _ => None,
+    })
+}
+
+/// Carries a verification to its end, and those that were asked for meanwhile; or until another server has taken over.
 pub(crate) struct Verifying<E> {
     pub(crate) engine: Arc<E>,
     pub(crate) runner: Runner,
@@ -88,12 +97,19 @@ pub(crate) struct Verifying<E> {
 
 impl<E: Engine> Verifying<E> {
     /// Works until there is nothing left to do.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(mut self) {
         tracing::info!(job = self.job.text(), "verification begins or goes on");
         let mut failed = 0;
         loop {
             match self.round(&mut failed).await {
-                Ok(()) => return tracing::info!(job = self.job.text(), "verification done"),
+                Ok(()) => {
+                    tracing::info!(job = self.job.text(), "verification done");
+                    match running(&*self.engine).await {
+                        Ok(Some(next)) if next != self.job => (self.job, failed) = (next, 0),
+                        // Found by the next look for jobs, if there is one.
+                        _ => return,
+                    }
+                }
                 // Ended, or in other hands.
                 Err(Error::Refused(_) | Error::Stopping) => return,
                 Err(error) => {

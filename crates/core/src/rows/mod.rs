@@ -291,6 +291,9 @@ pub enum Work {
     Verifying {
         /// Which.
         job: JobId,
+        /// The one that begins when that one has ended, for whoever has asked since it began.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<JobId>,
     },
 }
 

@@ -1,5 +1,8 @@
 //! A verification: begun once however many ask for it, carried by one server at a time, its report kept.
 //!
+//! A recount tells of the moment at which it began. So whoever asks while one counts waits for the next, and shares it
+//! with all who ask until that one begins: there are never more than two, and each ends when it has counted.
+//!
 //! Whoever carries it begins a round, recounts, and mends what that round found. A server that took the work over
 //! begins the next round, and from then on nothing that an older round found is mended: a drift is never taken out
 //! twice.
@@ -29,25 +32,48 @@ pub enum Recount {
     Fail(String),
 }
 
-/// Begins a verification, or joins the one that runs. Whoever wants repair has that one repair as well.
+/// Begins a verification, or joins the one that has not begun to count. Whoever wants repair has that one repair as well.
 pub fn begin(repair: bool, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
-    let pointer = Key::Job(JobId::VERIFY);
-    if let Some(Row::Job(Job { work: Work::Verifying { job }, .. })) = view.row_uncounted(&pointer)?
-        && let Some(Row::Job(mut running)) = view.row_uncounted(&Key::Job(job))?
-        && running.finished_at.is_none()
-        && let Work::Verify { repair: repairs, .. } = &mut running.work
-    {
-        if repair && !*repairs {
-            *repairs = true;
-            view.set_uncounted(Key::Job(job), Some(Row::Job(running.clone())))?;
+    let (running, next) = pointed_at(view)?;
+    let counts = match running {
+        Some(id) => open(id, view)?.map(|job| (id, job)),
+        None => None,
+    };
+    let waits = match next {
+        Some(id) => open(id, view)?.map(|job| (id, job)),
+        None => None,
+    };
+    for (id, mut job) in counts.iter().chain(&waits).cloned() {
+        if let Work::Verify { repair: repairs, round: 0, .. } = &mut job.work {
+            if repair && !*repairs {
+                *repairs = true;
+                view.set_uncounted(Key::Job(id), Some(Row::Job(job.clone())))?;
+            }
+            return Ok(Reply::Job(JobReply::new(id, &job)));
         }
-        return Ok(Reply::Job(JobReply::new(job, &running)));
     }
     let work = Work::Verify { repair, round: 0, rows: 0, report: None, failure: None };
     let (id, row) = job::begin(work, context, view)?;
-    let pointing = Job { work: Work::Verifying { job: id }, ..row.clone() };
-    view.set_uncounted(pointer, Some(Row::Job(pointing)))?;
+    let (job, next) = counts.map_or((id, None), |(counting, _)| (counting, Some(id)));
+    let pointing = Job { work: Work::Verifying { job, next }, ..row.clone() };
+    view.set_uncounted(Key::Job(JobId::VERIFY), Some(Row::Job(pointing)))?;
     Ok(Reply::Job(JobReply::new(id, &row)))
+}
+
+/// The verification that runs, and the one after it.
+fn pointed_at(view: &mut View) -> Result<(Option<JobId>, Option<JobId>), Stop> {
+    Ok(match view.row_uncounted(&Key::Job(JobId::VERIFY))? {
+        Some(Row::Job(Job { work: Work::Verifying { job, next }, .. })) => (Some(job), next),
+        _ => (None, None),
+    })
+}
+
+/// A job that has not ended.
+fn open(id: JobId, view: &mut View) -> Result<Option<Job>, Stop> {
+    match view.row_uncounted(&Key::Job(id))? {
+        Some(Row::Job(job)) if job.finished_at.is_none() => Ok(Some(job)),
+        _ => Ok(None),
+    }
 }
 
 /// One step.
@@ -74,10 +100,11 @@ pub fn recount(of: Round, step: &Recount, context: &Context<'_>, view: &mut View
         }
     }
     view.set_uncounted(Key::Job(of.job), Some(Row::Job(row.clone())))?;
-    let points_here =
-        |pointer: &Row| matches!(pointer, Row::Job(Job { work: Work::Verifying { job }, .. }) if *job == of.job);
-    if row.finished_at.is_some() && view.row_uncounted(&Key::Job(JobId::VERIFY))?.as_ref().is_some_and(points_here) {
-        view.set_uncounted(Key::Job(JobId::VERIFY), None)?;
+    let (running, next) = pointed_at(view)?;
+    if row.finished_at.is_some() && running == Some(of.job) {
+        let pointing =
+            next.map(|job| Job { work: Work::Verifying { job, next: None }, finished_at: None, ..row.clone() });
+        view.set_uncounted(Key::Job(JobId::VERIFY), pointing.map(Row::Job))?;
     }
     Ok(Reply::Job(JobReply::new(of.job, &row)))
 }

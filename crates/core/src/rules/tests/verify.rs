@@ -3,7 +3,7 @@
 use super::world::World;
 use crate::command::{Command, JobReply, Recount, Reply};
 use crate::error::Refusal;
-use crate::rows::{JobId, Key, Round, TotalKey, VerifyReport};
+use crate::rows::{Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
 use crate::{Name, ObjectId};
 
 fn apply(world: &mut World, command: Command) -> Result<JobReply, Refusal> {
@@ -36,30 +36,58 @@ fn mends(world: &mut World, job: &JobReply, number: u32) -> bool {
 }
 
 #[test]
-fn whoever_asks_while_one_runs_is_told_of_that_one() {
+fn whoever_asks_before_one_counts_is_told_of_that_one() {
     let mut world = World::new();
     let job = begin(&mut world, false);
     assert_eq!((job.state.as_str(), job.repair, job.rows), ("running", Some(false), Some(0)));
     assert_eq!(begin(&mut world, false), job);
+    let joined = begin(&mut world, true);
+    assert_eq!((&joined.job, joined.repair), (&job.job, Some(true)));
+    assert_eq!(begin(&mut world, false).repair, Some(true), "nobody takes that back");
     step(&mut world, &job, 0, Recount::Begin).unwrap();
     assert_eq!(step(&mut world, &job, 1, Recount::Read(7)).unwrap().rows, Some(7));
-    assert_eq!(begin(&mut world, false).rows, Some(7));
-    let done = step(&mut world, &job, 1, end(false)).unwrap();
+    assert_eq!(step(&mut world, &job, 1, end(false)).unwrap().state, "running", "it has to mend");
+    let done = step(&mut world, &job, 1, end(true)).unwrap();
     assert_eq!((done.state.as_str(), done.report.map(|report| report.edges)), ("done", Some(3)));
     assert_eq!(world.rows.get(&Key::Job(JobId::VERIFY)), None, "nothing is left that says it runs");
     assert_ne!(begin(&mut world, false).job, job.job);
 }
 
+/// What counts may have passed what they ask about.
 #[test]
-fn one_that_is_asked_to_repair_later_does_not_end_without() {
+fn whoever_asks_while_one_counts_is_told_of_the_next() {
     let mut world = World::new();
-    let job = begin(&mut world, false);
-    step(&mut world, &job, 0, Recount::Begin).unwrap();
-    let joined = begin(&mut world, true);
-    assert_eq!((&joined.job, joined.repair), (&job.job, Some(true)));
-    assert_eq!(step(&mut world, &job, 1, end(false)).unwrap().state, "running");
-    assert_eq!(begin(&mut world, false).repair, Some(true), "nobody takes that back");
-    assert_eq!(step(&mut world, &job, 1, end(true)).unwrap().state, "done");
+    let mut running = begin(&mut world, false);
+    for _ in 0..3 {
+        step(&mut world, &running, 0, Recount::Begin).unwrap();
+        let next = begin(&mut world, false);
+        assert_ne!(next.job, running.job);
+        assert_eq!((next.state.as_str(), next.rows), ("running", Some(0)));
+        let joined = begin(&mut world, true);
+        assert_eq!((&joined.job, joined.repair), (&next.job, Some(true)), "all of them share one");
+        assert!(!mends(&mut world, &next, 1), "it has not begun");
+        // However many ask, the one that runs ends with its own count.
+        let done = step(&mut world, &running, 1, end(true)).unwrap();
+        assert_eq!(done.state, "done");
+        assert_eq!(begin(&mut world, false).job, next.job, "that one has not counted yet");
+        let (before, after) = (points_at(&world), JobId::parse(&next.job));
+        assert_eq!(before, after.map(|job| (job, None)), "it is its turn");
+        running = next;
+    }
+    step(&mut world, &running, 0, Recount::Begin).unwrap();
+    let next = begin(&mut world, false);
+    assert_eq!(step(&mut world, &running, 1, Recount::Fail("gone".into())).unwrap().state, "failed");
+    step(&mut world, &next, 0, Recount::Begin).unwrap();
+    assert_eq!(step(&mut world, &next, 1, end(false)).unwrap().state, "done");
+    assert_eq!(points_at(&world), None, "nothing is left that says it runs");
+}
+
+/// The verification that runs, and the next.
+fn points_at(world: &World) -> Option<(JobId, Option<JobId>)> {
+    match world.rows.get(&Key::Job(JobId::VERIFY)) {
+        Some(Row::Job(Job { work: Work::Verifying { job, next }, .. })) => Some((*job, *next)),
+        _ => None,
+    }
 }
 
 #[test]

@@ -45,8 +45,6 @@ pub const ATTENDANCE_DAYS_MAX: usize = 400;
 pub const SCORE_MAX: i64 = 1 << 53;
 /// Neighbours on either side of a member.
 pub const AROUND_MAX: u32 = 50;
-/// Seasons that a board lists; older ones can still be read by when they began.
-pub const SEASONS_MAX: usize = 1_000;
 /// The amount of a limit.
 pub const LIMIT_AMOUNT_MAX: u64 = 1_000_000_000;
 /// The amount of a limit that remembers every use.

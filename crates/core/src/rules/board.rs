@@ -5,7 +5,7 @@ use crate::command::{Reply, ScoreChange, ScoreReply};
 use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
-use crate::limits::{SCORE_MAX, SEASONS_MAX};
+use crate::limits::SCORE_MAX;
 use crate::rows::{Among, BoardKey, Key, Row, Score, ScoreKey, Standing};
 use crate::rules::limit;
 use crate::time::{Stamp, Timestamp};
@@ -132,7 +132,7 @@ fn move_level(level: ScoreKey, score: i64, by: i64, view: &mut View) -> Result<(
     view.set_uncounted(row, (members > 0).then_some(Row::Score(Score { score, reached: Stamp(members) })))
 }
 
-/// A board lists its seasons from the first score of each on.
+/// A board lists its seasons from the first score of each on. All of them: forgetting looks where the list says.
 fn note_season(board: &BoardKey, view: &mut View) -> Result<(), Stop> {
     if board.season == Timestamp(0) {
         return Ok(());
@@ -144,8 +144,6 @@ fn note_season(board: &BoardKey, view: &mut View) -> Result<(), Stop> {
     };
     if let Err(place) = seasons.binary_search(&board.season) {
         seasons.insert(place, board.season);
-        let over = seasons.len().saturating_sub(SEASONS_MAX);
-        seasons.drain(..over);
         view.set_uncounted(row, Some(Row::Board(seasons)))?;
     }
     Ok(())

@@ -217,6 +217,27 @@ fn whoever_is_forgotten_was_never_there() {
     assert_eq!(told(&mut world, json!({"op": "score", "board": "dense", "member": "bob", "by": 1}))["rank"], 1);
 }
 
+/// However many there have been.
+#[test]
+fn forgetting_finds_the_scores_of_every_season() {
+    let mut world = world();
+    for season in 1..=1_200 {
+        world.now_ms = season * 60_000;
+        told(&mut world, json!({"op": "score", "board": "round", "member": "bob", "score": 5}));
+        if season % 100 == 1 {
+            told(&mut world, json!({"op": "score", "board": "round", "member": "ann", "score": 5}));
+        }
+    }
+    let forget = Command::Forget { subject: crate::SubjectId::new("ann").unwrap() };
+    let Ok(Reply::Job(job)) = world.apply(forget, None).reply else { panic!() };
+    let job = crate::rows::JobId::parse(&job.job).unwrap();
+    let sweep = Command::Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() };
+    let Ok(Reply::Job(swept)) = world.apply(sweep, None).reply else { panic!() };
+    assert!(swept.finished_at.is_some());
+    let of_ann = |key: &&Key| matches!(key, Key::Score(key) if key.member.as_str() == "ann");
+    assert_eq!(world.rows.keys().filter(of_ann).count(), 0);
+}
+
 #[test]
 fn a_board_begins_anew_with_its_season_and_keeps_the_best() {
     let mut world = world();

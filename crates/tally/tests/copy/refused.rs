@@ -126,3 +126,54 @@ async fn urls_that_cannot_be_meant_are_refused() {
     assert!(refused(&url(&a), &url(&b)).await.contains("open"), "a store in use is not copied");
     assert!(!b.exists());
 }
+
+/// Neither where the target was no store before, nor where it is one: nothing is held, and no `LOCK` is left in a folder
+/// that is none.
+#[tokio::test]
+async fn a_copy_that_is_refused_leaves_nothing_behind() {
+    let home = TempDir::new().unwrap();
+    let path = |name: &str| home.path().join(name);
+    let refused = async |from: &str, to: &str| {
+        let (from, to) = (url(&path(from)), url(&path(to)));
+        copy(&from, &to, &Options::default(), |_| {}).await.unwrap_err()
+    };
+    let names = |name: &str| {
+        let names = std::fs::read_dir(path(name)).unwrap().map(|entry| entry.unwrap().file_name());
+        names.collect::<Vec<_>>()
+    };
+    let from = open(&path("from")).await;
+    write(&from, rows(), NEWEST).await;
+    from.close().await;
+    drop(from);
+    // A folder with something else in it.
+    std::fs::create_dir(path("letters")).unwrap();
+    std::fs::write(path("letters").join("dear"), "ann").unwrap();
+    refused("from", "letters").await;
+    assert_eq!(names("letters"), ["dear"]);
+    // A source that is not there, and an empty folder to copy to.
+    std::fs::create_dir(path("empty")).unwrap();
+    refused("nowhere", "empty").await;
+    assert!(names("empty").is_empty() && !path("nowhere").exists());
+    // A source that is a half-made copy itself.
+    let half = Faulty::new(Arc::new(open(&path("half")).await), 4, Fault::Before);
+    copied(&source().await, &half, 2).await.unwrap_err();
+    drop(half);
+    assert!(matches!(refused("half", "empty").await, Error::Copy(CopyError::SourceUnfinished { .. })));
+    refused("half", "new").await;
+    assert!(names("empty").is_empty() && !path("new").exists());
+    // A source that is in use.
+    let held = open(&path("from")).await;
+    refused("from", "empty").await;
+    assert!(names("empty").is_empty());
+    held.close().await;
+    drop(held);
+    // Stores that were refused can be opened at once.
+    let taken = open(&path("taken")).await;
+    write(&taken, [like("post:1", "zoe", 1)], Stamp(1)).await;
+    taken.close().await;
+    drop(taken);
+    assert!(matches!(refused("from", "taken").await, Error::Copy(CopyError::NotEmpty)));
+    for name in ["from", "taken", "half"] {
+        open(&path(name)).await.close().await;
+    }
+}

@@ -112,6 +112,9 @@ fn what_a_killed_backup_left_goes_with_the_next() {
 
     left(".tuesday.partial");
     std::fs::create_dir(folder.path().join(".mine.partial")).unwrap();
+    std::fs::write(folder.path().join(".mine.partial/letters"), "dear").unwrap();
+    // Killed before it had its lock.
+    std::fs::create_dir(folder.path().join(".wednesday.partial")).unwrap();
     remove_left(folder.path());
     assert_eq!(names(folder.path()), [".mine.partial", "monday", "store"], "what is not ours stays");
 }

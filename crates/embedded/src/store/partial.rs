@@ -5,6 +5,7 @@
 
 use std::{
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -59,9 +60,17 @@ impl Partial {
     /// # Errors
     /// Something has come there meanwhile, or the disk refuses. Nothing is at the target then.
     pub fn finish(self) -> Result<()> {
+        let made = identity(&self.path());
         // An empty folder is replaced; anything that has come there meanwhile is not.
-        fs::rename(self.path(), &self.target).doing("put the finished folder at", &self.target)?;
-        self.around.sync_name().inspect_err(|_| drop(fs::remove_dir_all(&self.target)))
+        fs::rename(self.path(), &self.target)
+            .doing("put the finished folder at", &self.target)
+            .and_then(|()| self.around.sync_name())
+            .inspect_err(|_| {
+                // A rename may be done though the system says that it failed.
+                if made.is_some() && identity(&self.target) == made {
+                    drop(fs::remove_dir_all(&self.target));
+                }
+            })
     }
 }
 
@@ -77,6 +86,10 @@ pub fn remove_left(folder: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let is_partial = name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(SUFFIX));
+        // One without a lock was left before it got one, and is empty. Only such a one is removed here.
+        if is_partial && fs::remove_dir(entry.path()).is_ok() {
+            continue;
+        }
         // Only what this module makes has a lock in it and nothing else but the folder.
         if is_partial
             && entry.path().join("LOCK").exists()
@@ -87,6 +100,11 @@ pub fn remove_left(folder: &Path) {
             drop(held);
         }
     }
+}
+
+/// Which folder it is, whatever its name.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 fn refuse_existing(target: &Path) -> Result<()> {

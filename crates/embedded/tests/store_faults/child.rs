@@ -109,8 +109,10 @@ pub(crate) fn work_if_asked() {
         let segments = store.stats().log_segments;
         assert!(!long || segments <= SEGMENTS_MAX, "{segments} segments are kept");
         if deep && attempt == after + attempts {
-            store.backup(&root.join(DEEP_COPY), |_, _| {}).unwrap();
-            say("copied", attempt);
+            match store.backup(&root.join(DEEP_COPY), |_, _| {}) {
+                Ok(_) => say("copied", attempt),
+                Err(error) => assert!(!root.join(DEEP_COPY).exists(), "it failed and is there: {error}"),
+            }
         }
     }
     end();
@@ -151,7 +153,7 @@ pub(crate) struct Told {
     refused: BTreeSet<u64>,
     unsettled: BTreeSet<u64>,
     begun: u64,
-    copied: bool,
+    pub(crate) copied: bool,
 }
 
 impl Told {
@@ -223,9 +225,9 @@ impl Run {
         Self::with(test, Some(fault), folder(), &[(LONG, "1".into())])
     }
 
-    /// Without a fault, far below what there is.
-    pub(crate) fn deep(test: &str) -> Self {
-        Self { deep: true, ..Self::with(test, None, folder(), &[(DEEP, "1".into())]) }
+    /// The same, far below what there is, with a backup at the end.
+    pub(crate) fn deep(test: &str, fault: Option<&Fault>) -> Self {
+        Self { deep: true, ..Self::with(test, fault, folder(), &[(DEEP, "1".into())]) }
     }
 
     /// Opens what a machine found below `root` when the power was back.

@@ -117,8 +117,21 @@ fn every_crash_image_holds_what_was_answered() {
 #[test]
 fn folders_that_were_made_for_a_store_or_its_backup_are_there_after_a_power_cut() {
     child::work_if_asked();
-    let run = Run::deep("folders_that_were_made_for_a_store_or_its_backup_are_there_after_a_power_cut");
+    let run = Run::deep("folders_that_were_made_for_a_store_or_its_backup_are_there_after_a_power_cut", None);
     check_images(&run, "far below", |event| matches!(event, Event::Print(_)));
+}
+
+#[test]
+fn a_backup_that_failed_is_not_there() {
+    child::work_if_asked();
+    let test = "a_backup_that_failed_is_not_there";
+    // Whatever is renamed: the last two are the copy's FORMAT and the copy itself.
+    let count = places(&Run::deep(test, None))["rename file"];
+    for (index, kind) in [(count - 1, Kind::Once), (count - 1, Kind::HalfDone), (count - 2, Kind::HalfDone)] {
+        let run = Run::deep(test, Some(&Fault { class: "rename file".into(), index, kind }));
+        assert!(run.trace.contains(&Event::Fault), "the fault is not met");
+        assert!(!child::Told::of(&run.trace).copied, "it was told to be done");
+    }
 }
 
 #[test]

@@ -93,5 +93,7 @@ pub(crate) fn catalog() -> Arc<Catalog> {
     catalog.counting.declare_limit(name("door"), door);
     let dense = BoardDef { ties: Ties::Dense, ..BoardDef::new(name("dense")) };
     catalog.counting.declare_board(name("dense"), dense);
+    let shared = BoardDef { ties: Ties::Shared, ..BoardDef::new(name("shared")) };
+    catalog.counting.declare_board(name("shared"), shared);
     Arc::new(catalog)
 }

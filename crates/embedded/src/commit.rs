@@ -47,7 +47,8 @@ impl Embedded {
         // What it was made from was taken back while it was gathered.
         let position = position?.ok_or(CommitError::Conflict)?;
         self.boards.note(position, changes);
-        Ok(Committed { mark: mark_at(position), totals: made.totals })
+        // Ranks are loaded, and one runner writes.
+        Ok(Committed { mark: mark_at(position), totals: made.totals, ranks: None })
     }
 
     /// Fills the batch, from rows that are checked against what was decided on.

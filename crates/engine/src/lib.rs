@@ -73,6 +73,9 @@ pub struct Committed {
     /// Each added total as it is now, in the order of the additions; `None` when it is what was
     /// loaded plus what was added.
     pub totals: Option<Vec<i64>>,
+    /// How many stand before each place that was to be told, in the order of [`View::told_ranks`]; `None` when it is what
+    /// was loaded, moved by what was changed.
+    pub ranks: Option<Vec<u64>>,
 }
 
 /// What to scan.
@@ -238,11 +241,12 @@ pub trait Engine: Send + Sync + 'static {
     /// Every row and total asked for, as of one moment, or else it says so.
     fn load(&self, wants: &Wants) -> impl Future<Output = Result<Loaded, StoreError>> + Send;
 
-    /// All or nothing. A conflict if a row or total that was decided on has moved. When it
+    /// All or nothing. A conflict if a row, total or rank that was decided on has moved. When it
     /// returns, the changes are visible to the next load; [`Engine::settle`] says when they last.
     ///
     /// Each total that was added to is told as it is right after this commit and no other. An addition of 0 only asks for
-    /// that. There may be nothing to write at all, and only something to check.
+    /// that. So is each rank that the view says ([`View::told_ranks`]). There may be nothing to write at all, and only
+    /// something to check.
     fn commit(&self, seen: Seen<'_>, changes: &Changes) -> impl Future<Output = Result<Committed, CommitError>> + Send;
 
     /// Returns when everything that was visible at the mark is durable, or says that it is lost.

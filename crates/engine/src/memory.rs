@@ -154,7 +154,8 @@ impl Engine for Memory {
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
         let mut state = self.state();
         let moved = seen.view.seen().any(|(key, row)| state.rows.get(key) != row.as_ref())
-            || seen.view.seen_totals().any(|(key, value)| state.totals.get(key).copied().unwrap_or(0) != value);
+            || seen.view.seen_totals().any(|(key, value)| state.totals.get(key).copied().unwrap_or(0) != value)
+            || seen.view.seen_ranks().any(|(standing, before)| state.before(standing) != before);
         if moved {
             return Err(CommitError::Conflict);
         }
@@ -180,7 +181,8 @@ impl Engine for Memory {
         let totals = totals.collect();
         state.stamp = state.stamp.max(changes.stamp);
         state.mark = Mark(state.mark.0 + 1);
-        Ok(Committed { mark: state.mark, totals: Some(totals) })
+        let ranks = seen.view.told_ranks().iter().map(|standing| state.before(standing)).collect();
+        Ok(Committed { mark: state.mark, totals: Some(totals), ranks: Some(ranks) })
     }
 
     async fn settle(&self, _mark: Mark) -> Result<(), StoreError> {

@@ -107,8 +107,8 @@ impl Postgres {
         match sent {
             Sent::Done(answers) => {
                 connection.lane = Some(Lane { id: lane.id, seq });
-                let totals = self.read_totals(&plan, seen, changes, &answers);
-                Ok(Committed { mark: Mark::default(), totals: Some(totals) })
+                let (totals, ranks) = self.read_told(&plan, seen, changes, &answers);
+                Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks) })
             }
             Sent::Refused(error) => Err(error),
             Sent::Spread => {
@@ -123,11 +123,11 @@ impl Postgres {
             Sent::Lost(why) => {
                 tracing::warn!(why, "the answer to a commit was lost; it is looked up");
                 self.discard(connection);
-                Box::pin(self.look_up(Lane { id: lane.id, seq }, changes)).await
+                Box::pin(self.look_up(Lane { id: lane.id, seq }, seen, changes)).await
             }
             Sent::TooSlow => {
                 self.discard(connection);
-                let looking = Box::pin(self.look_up(Lane { id: lane.id, seq }, changes));
+                let looking = Box::pin(self.look_up(Lane { id: lane.id, seq }, seen, changes));
                 looking.await.map_err(|error| match error {
                     CommitError::Conflict => CommitError::Store(too_slow(self.timeout())),
                     error => error,
@@ -137,13 +137,14 @@ impl Postgres {
     }
 
     /// A commit whose answer was lost: waits until it is over, and sees whether it is there.
-    async fn look_up(&self, lane: Lane, changes: &Changes) -> Result<Committed, CommitError> {
+    async fn look_up(&self, lane: Lane, seen: &Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
         if !self.was_committed(lane).await? {
             return Err(CommitError::Conflict);
         }
-        let wants = Wants::totals(changes.adds.iter().map(|(key, _)| key.clone()).collect());
+        let totals = changes.adds.iter().map(|(key, _)| key.clone()).collect();
+        let wants = Wants { totals, ranks: seen.view.told_ranks().to_vec(), ..Wants::default() };
         let loaded = self.read(&wants).await?;
-        Ok(Committed { mark: Mark::default(), totals: Some(loaded.totals) })
+        Ok(Committed { mark: Mark::default(), totals: Some(loaded.totals), ranks: Some(loaded.ranks) })
     }
 
     /// Watches how hot a total is, and spreads it behind the answer.
@@ -153,12 +154,25 @@ impl Postgres {
         }
     }
 
-    /// Each total that was added to, as it is now.
-    fn read_totals(&self, plan: &Plan<'_>, seen: &Seen<'_>, changes: &Changes, answers: &[Vec<Row>]) -> Vec<i64> {
+    /// Each total that was added to and each rank that was asked for, as it is now.
+    fn read_told(
+        &self,
+        plan: &Plan<'_>,
+        seen: &Seen<'_>,
+        changes: &Changes,
+        answers: &[Vec<Row>],
+    ) -> (Vec<i64>, Vec<u64>) {
         // A subject's total that is not stored is not known either, and nobody has asked for it.
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
         let mut answers = answers.iter().rev().map(|rows| &rows[0]);
+        let mut ranks = Vec::new();
+        if !plan.ranks.is_empty()
+            && let Some(row) = answers.next()
+        {
+            let told = row.get::<_, Vec<i64>>(0).into_iter().take(seen.view.told_ranks().len());
+            ranks.extend(told.map(i64::unsigned_abs));
+        }
         if !plan.nodes.is_empty() {
             if let Some(row) = answers.next() {
                 self.tend(Node::read(row));
@@ -168,14 +182,15 @@ impl Postgres {
         }
         if !plan.shards.is_empty() {
             let sums: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
-            // Their turn, and the addition.
-            answers.by_ref().take(2).for_each(drop);
             for (place, sum) in plan.shard_places.iter().zip(sums) {
                 let (key, by) = &changes.adds[*place];
                 self.note(key, *by, sum);
                 totals[*place] = sum;
             }
         }
+        // The turns, and the addition to what is spread.
+        let untold = usize::from(!plan.turns().0.is_empty()) + usize::from(!plan.shards.is_empty());
+        answers.by_ref().take(untold).for_each(drop);
         if !plan.objects.is_empty()
             && let Some(row) = answers.next()
         {
@@ -202,13 +217,13 @@ impl Postgres {
                 }
             }
         }
-        totals
+        (totals, ranks)
     }
 }
 
 async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: Stamp, space: i32) -> Sent {
     let stamp = i64::try_from(stamp.0).unwrap_or(i64::MAX);
-    let (fences, turns) = (plan.fences.split(), plan.shards.turns());
+    let (fences, turns) = (plan.fences.split(), plan.turns());
     let cells: Vec<[Vec<Vec<Option<&str>>>; 6]> = plan
         .tables
         .iter()
@@ -277,12 +292,19 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
     if !plan.shards.is_empty() {
         let values = plan.shards.keys().into_iter().chain([plan.shards.shards(), plan.shards.by()]);
         step(ADD_TO_SHARDS.into(), values.collect());
+    }
+    if !turns.0.is_empty() {
         step(fence::TAKE.into(), fence::values(&space, &turns));
+    }
+    if !plan.shards.is_empty() {
         step(format!("SELECT {}", ObjectTotals::sums(1)).into(), plan.shards.keys().to_vec());
     }
     if !plan.nodes.is_empty() {
         step(tree::put_roots().into(), plan.nodes.boards());
         step(tree::add_to_nodes().into(), plan.nodes.values());
+    }
+    if !plan.ranks.is_empty() {
+        step(tree::tell_ranks().into(), plan.ranks.with_expected());
     }
     run(connection, &steps).await
 }

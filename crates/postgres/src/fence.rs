@@ -18,7 +18,7 @@ use crate::tables::table_of;
 const FENCES: u64 = 256;
 /// Behind those of keys come those of boards.
 const BOARDS: u64 = 256;
-/// And behind those the turns of totals that are spread, see [`turn`].
+/// And behind those the turns of totals that are spread, and of boards, see [`turn`].
 const TURNS: u64 = 1 << 20;
 
 /// Takes the locks, in the order of the arrays.
@@ -90,6 +90,11 @@ fn fence(key: &Key) -> i32 {
 
 fn fence_of_board(board: &str) -> i32 {
     (FENCES + fingerprint(&[board.as_bytes()]) % BOARDS) as i32
+}
+
+/// The lock of a board whose ranks are told or changed, as that of a total.
+pub(crate) fn turn_of_board(board: &str) -> i32 {
+    turn(&[b"board", board.as_bytes()])
 }
 
 /// The lock of a total that is spread. Taken behind all rows, in order, and held by who needs nothing but to commit.

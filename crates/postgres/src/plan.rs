@@ -1,7 +1,7 @@
 //! What a commit writes and checks, laid out as arrays in the order in which it takes its locks.
 //!
 //! Fences first, then the small tables, then edges: new ones, then those that are changed or must
-//! stand; then totals, then the trees of boards. Within each, by key. Everybody goes the same way, so nobody waits in a circle.
+//! stand; then totals, then turns, then the trees of boards. Within each, by key. Everybody goes the same way, so nobody waits in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use tally_engine::{Seen, StoreError};
 
 use crate::cells::{Cells, Fence};
 use crate::edges::{Edges, Keys};
-use crate::fence::Fences;
+use crate::fence::{Fences, turn_of_board};
 use crate::rows::{self, key_cells};
 use crate::spread::Spread;
 use crate::tables::{TABLES, table_of};
@@ -42,6 +42,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) shard_places: Vec<usize>,
     /// What is added to the trees of boards.
     pub(crate) nodes: Places<'a>,
+    /// Ranks that are told or checked.
+    pub(crate) ranks: Places<'a>,
     pub(crate) subjects: SubjectTotals<'a>,
     /// Subjects whose row goes.
     pub(crate) ended_subjects: Vec<&'a str>,
@@ -78,7 +80,17 @@ impl<'a> Plan<'a> {
         plan.put_rows(seen, changes)?;
         plan.put_totals(seen, changes, spread);
         plan.nodes = Places::changed(changes);
+        plan.ranks = Places::shown(seen.view);
         Ok(plan)
+    }
+
+    /// The turns that it takes, behind all rows and in one order: of totals that are spread, and of boards. Who only looks at
+    /// a board shares its turn.
+    pub(crate) fn turns(&self) -> (Vec<i32>, Vec<bool>) {
+        let mut turns: BTreeMap<i32, bool> = self.ranks.names().map(|board| (turn_of_board(board), false)).collect();
+        turns.extend(self.nodes.names().map(|board| (turn_of_board(board), true)));
+        turns.extend(self.shards.turns().map(|turn| (turn, true)));
+        turns.into_iter().unzip()
     }
 
     fn put_rows(&mut self, seen: &Seen<'a>, changes: &'a Changes) -> Result<(), StoreError> {

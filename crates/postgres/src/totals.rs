@@ -1,7 +1,6 @@
 //! Totals as columns, and the SQL that reads and adds to them.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use tally_core::rows::TotalKey;
@@ -39,14 +38,9 @@ impl<'a> ObjectTotals<'a> {
 
     /// A lock of its own for each: who tells a total that is spread over several rows holds it from before it is summed
     /// up until the commit, so that two never tell the same.
-    pub(crate) fn turns(&self) -> (Vec<i32>, Vec<bool>) {
+    pub(crate) fn turns(&self) -> impl Iterator<Item = i32> {
         let names = self.objects.iter().zip(&self.relations).zip(&self.kinds);
-        let turn = |((object, relation), kind): ((&Cow<'a, str>, &&str), &&str)| {
-            fence::turn(&[object.as_bytes(), relation.as_bytes(), kind.as_bytes()])
-        };
-        let turns: BTreeSet<i32> = names.map(turn).collect();
-        let alone = vec![true; turns.len()];
-        (turns.into_iter().collect(), alone)
+        names.map(|((object, relation), kind)| fence::turn(&[object.as_bytes(), relation.as_bytes(), kind.as_bytes()]))
     }
 
     pub(crate) fn push(&mut self, total: &'a TotalKey, by: i64) {

@@ -9,11 +9,14 @@
 //! the same microsecond, on several servers, are in one node.
 //!
 //! A commit adds what it changes to the nodes, net: a score that moves within a node writes none. While it does, nodes
-//! neither appear nor go: it shares a fence of the board that cutting holds alone. A node that has grown too large is cut,
+//! neither appear nor go: it shares a fence of the board that cutting holds alone. Whoever changes a board or tells a rank of it
+//! takes a turn, from before the nodes are changed until the commit: so what it tells is what stands there right after it.
+//! A node that has grown too large is cut,
 //! and one that is empty is joined to the one before, behind the answer: see `cut.rs`.
 
 use tally_core::rows::{Among, BoardKey, Changes, Key, Row, Score, ScoreKey, Standing};
 use tally_core::time::Stamp;
+use tally_core::view::View;
 use tokio_postgres::types::ToSql;
 
 use crate::time::At;
@@ -39,9 +42,36 @@ pub(crate) struct Places<'a> {
     reached: Vec<i64>,
     members: Vec<&'a str>,
     by: Vec<i64>,
+    expected: Vec<Option<i64>>,
 }
 
 impl<'a> Places<'a> {
+    /// The ranks that a commit tells, and behind them those that it checks, as they must be after it.
+    pub(crate) fn shown(view: &'a View) -> Self {
+        let mut places = Self::default();
+        for standing in view.told_ranks() {
+            places.push_standing(standing);
+            places.expected.push(None);
+        }
+        for (standing, _) in view.seen_ranks() {
+            places.push_standing(standing);
+            places.expected.push(i64::try_from(view.final_rank(standing)).ok());
+        }
+        places
+    }
+
+    /// The names of their boards.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.boards.iter().copied()
+    }
+
+    /// The arrays of [`tell_ranks`].
+    pub(crate) fn with_expected(&self) -> Vec<&(dyn ToSql + Sync)> {
+        let mut values = self.keys();
+        values.push(&self.expected);
+        values
+    }
+
     fn push(&mut self, board: &'a BoardKey, score: i64, reached: i64, member: &'a str, by: i64) {
         self.boards.push(board.board.as_str());
         self.seasons.push(season(board));
@@ -198,6 +228,16 @@ pub(crate) fn ranks(first: usize) -> String {
         "ARRAY(SELECT {} FROM unnest({}) AS w(board, season, levels, down, reached_us, member){nodes})",
         parts.join(" + "),
         arrays.join(", "),
+    )
+}
+
+/// Tells ranks, and checks those of which something is expected.
+pub(crate) fn tell_ranks() -> String {
+    format!(
+        "SELECT r.ranks, expect(NOT EXISTS (
+             SELECT FROM unnest(r.ranks, $7::int8[]) AS w(n, expected) WHERE w.n <> w.expected))
+         FROM (SELECT {} AS ranks OFFSET 0) AS r",
+        ranks(1)
     )
 }
 

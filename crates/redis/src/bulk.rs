@@ -105,6 +105,7 @@ impl<'a> Plan<'a> {
             }
             plan.add(total, rest);
         }
+        plan.put_ranks(seen.view, changes.adds.len());
         let uncounted = groups.values().any(|group| group.addition.is_none());
         if uncounted || explained.values().any(|by| *by != 0) || plan.usual == Usual::Ended {
             return Ok(None);

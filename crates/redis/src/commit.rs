@@ -76,6 +76,7 @@ impl Redis {
         // A subject's total that nobody has asked for is not known.
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
+        totals.extend(seen.view.told_ranks().iter().map(|standing| seen.view.final_rank(standing) as i64));
         let mut is_done = false;
         while !is_done && self.is_usual() {
             let Some(plan) = Plan::bulk(&self.keys, seen, changes, &self.listed)? else { break };
@@ -88,7 +89,8 @@ impl Redis {
             let plan = Plan::new(&self.keys, seen, changes)?;
             self.write_plan(&plan, changes.stamp, &mut totals).await?;
         }
-        Ok(Committed { mark: Mark::default(), totals: Some(totals) })
+        let ranks = totals.split_off(changes.adds.len()).into_iter().map(|rank| rank as u64).collect();
+        Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks) })
     }
 
     /// Commits what is planned. False if it leaves out what it may not leave out any more, and so did nothing.

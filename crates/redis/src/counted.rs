@@ -2,8 +2,9 @@
 
 use tally_core::rows::{Change, Key, LimitKey, Row, ScoreKey};
 use tally_core::rules::limit;
+use tally_core::view::View;
 
-use crate::counting::{Number, element, limit_member, order_score, score_in};
+use crate::counting::{Number, element, limit_member, order_score, place_words, score_in};
 use crate::keys::row_entry;
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::plan::Plan;
@@ -40,6 +41,21 @@ impl Plan<'_> {
         }
     }
 
+    /// Checks the ranks that are written down, and asks for those that are shown: they come behind the totals, which are so
+    /// many.
+    pub(crate) fn put_ranks(&mut self, view: &View, totals: usize) {
+        for (standing, before) in view.seen_ranks() {
+            let (order, [among, score, element]) = (self.keys.board(&standing.board).order, place_words(standing));
+            let words = [K(&order), T(&among), T(&score), T(&element), T(&before.to_string())];
+            self.part(&order).check("r", false, &words);
+        }
+        for (place, standing) in view.told_ranks().iter().enumerate() {
+            let (order, [among, score, element]) = (self.keys.board(&standing.board).order, place_words(standing));
+            self.by.push(view.moved_before(standing));
+            self.part(&order).tell(totals + place, "r", &[K(&order), T(&among), T(&score), T(&element)]);
+        }
+    }
+
     /// A member's place in the order of its board.
     pub(crate) fn change_order(&mut self, key: &ScoreKey, change: &Change) {
         let order = self.keys.board(&key.board).order;
@@ -58,7 +74,7 @@ impl Plan<'_> {
 mod tests {
     use tally_core::rows::{Changes, CountKey, Object, Side, TotalKey};
     use tally_core::time::{Stamp, Timestamp};
-    use tally_core::view::{Reading, View};
+    use tally_core::view::Reading;
     use tally_core::{KeyId, Name, ObjectId};
     use tally_engine::{Mark, Seen};
 

@@ -1,6 +1,6 @@
 //! Where counting is kept: the keys of counters, sheets, boards and limits, see `keys.rs`, and how they are listed.
 
-use tally_core::rows::{BoardKey, ChunkKey, CountKey, Key, LimitKey, Row, Score, ScoreKey, TotalKey};
+use tally_core::rows::{Among, BoardKey, ChunkKey, CountKey, Key, LimitKey, Row, Score, ScoreKey, Standing, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{KeyId, Name, SubjectId};
 use tally_engine::StoreError;
@@ -120,6 +120,16 @@ pub(crate) fn counting_entry(key: &Key) -> Option<String> {
         | Key::ApiKey(_)
         | Key::Names => return None,
     })
+}
+
+/// A place on a board, as scripts are asked for it.
+pub(crate) fn place_words(standing: &Standing) -> [String; 3] {
+    let (among, element) = match &standing.among {
+        Among::First => ("f", String::new()),
+        Among::Last => ("l", String::new()),
+        Among::At { reached, member } => ("a", element(*reached, member)),
+    };
+    [among.into(), order_score(standing.score), element]
 }
 
 /// Makes a row's key of a field.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::{try_join, try_join_all};
 use redis::Value;
-use tally_core::rows::{Among, Key, Row, Side, Standing, TotalKey};
+use tally_core::rows::{Key, Row, Side, Standing, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_core::{Name, ObjectId};
@@ -12,7 +12,7 @@ use tally_engine::{Loaded, StoreError};
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, text};
-use crate::counting::{Number, element, order_score};
+use crate::counting::{Number, place_words};
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{KeyTable, Word, push};
 use crate::plan::{Place, place};
@@ -286,12 +286,8 @@ fn read(to: To, values: &mut impl Iterator<Item = Value>, wants: &Wants) -> Resu
 }
 
 fn ask_rank(question: &mut Question, to: To, standing: &Standing, order: &str) {
-    let (among, element) = match &standing.among {
-        Among::First => ("f", String::new()),
-        Among::Last => ("l", String::new()),
-        Among::At { reached, member } => ("a", element(*reached, member)),
-    };
-    question.ask(to, "r", &[K(order), T(among), T(&order_score(standing.score)), T(&element)]);
+    let [among, score, element] = place_words(standing);
+    question.ask(to, "r", &[K(order), T(&among), T(&score), T(&element)]);
 }
 
 fn total(values: &mut impl Iterator<Item = Value>, is_length: bool) -> Result<i64, StoreError> {

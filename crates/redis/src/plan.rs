@@ -26,7 +26,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) usual: Usual,
     /// Lists that have edges when this is done, by their fingerprints.
     pub(crate) made: Vec<u64>,
-    /// By how much each total changes that is told.
+    /// By how much each total and each rank changes that is told.
     pub(crate) by: Vec<i64>,
 }
 
@@ -77,6 +77,7 @@ impl<'a> Plan<'a> {
         for (total, by) in explained.into_iter().filter(|(_, by)| *by != 0) {
             plan.add(&total, -by);
         }
+        plan.put_ranks(seen.view, changes.adds.len());
         if keys.slots {
             plan.slots.extend(plan.parts.keys());
         }

@@ -39,6 +39,10 @@ enum Flaw {
     LoadsInParts,
     /// A commit tells the totals as they are a little later.
     TellsTotalsLate,
+    /// And so it does with ranks.
+    TellsRanksLate,
+    /// Ranks that are written down may move.
+    ForgetsRanks,
     /// Each server shows rows as it has seen them, until a conflict tells it better.
     KeepsACache,
 }
@@ -77,6 +81,16 @@ impl Broken {
                 checked.fill_total(key.clone(), value);
                 checked.total_decided(key).expect("it was filled in");
             }
+        }
+        if !matches!(self.flaw, Flaw::ChecksNothing | Flaw::ForgetsRanks) {
+            for (standing, before) in seen.seen_ranks() {
+                checked.fill_rank(standing.clone(), before);
+                checked.hold_rank(standing);
+            }
+        }
+        for standing in seen.told_ranks() {
+            checked.fill_rank(standing.clone(), 0);
+            checked.tell_rank(standing);
         }
         checked
     }
@@ -137,6 +151,14 @@ impl Engine for Broken {
             let keys = changes.adds.iter().map(|(key, _)| key.clone()).collect();
             let totals = self.shared.memory.load(&Wants::totals(keys)).await?.totals;
             return Ok(Committed { totals: Some(totals), ..committed.clone() });
+        }
+        if self.flaw == Flaw::TellsRanksLate
+            && let Ok(committed) = &committed
+        {
+            others_come_in_between().await;
+            let wants = Wants { ranks: seen.view.told_ranks().to_vec(), ..Wants::default() };
+            let ranks = self.shared.memory.load(&wants).await?.ranks;
+            return Ok(Committed { ranks: Some(ranks), ..committed.clone() });
         }
         committed
     }
@@ -199,6 +221,7 @@ const JOBS: &str = "jobs_carried_by_two_servers_at_once_do_no_harm";
 const ALONE: &str = "a_subject_that_is_alone_is_counted_once_or_not_at_all";
 const NOBODY_COULD: &str = "a_limit_that_nobody_could_exceed_is_not_exceeded";
 const TWICE: &str = "a_counter_tells_no_value_twice";
+const PASSING: &str = "two_who_pass_each_other_are_told_of_one_order";
 const CLOCKS: &str = "no_servers_clock_gets_into_the_store";
 const ORDER: &str = "a_later_like_is_listed_first_whatever_the_clocks_say";
 
@@ -228,6 +251,16 @@ fn a_store_that_tells_totals_late_is_found() {
     for case in [ALONE, TWICE] {
         is_found(Flaw::TellsTotalsLate, case);
     }
+}
+
+#[test]
+fn a_store_that_tells_ranks_late_is_found() {
+    is_found(Flaw::TellsRanksLate, PASSING);
+}
+
+#[test]
+fn a_store_that_does_not_check_ranks_is_found() {
+    is_found(Flaw::ForgetsRanks, PASSING);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod line;
 pub mod linear;
 mod once;
 mod order;
+mod ranks;
 mod recorder;
 mod servers;
 mod stopped;
@@ -58,6 +59,10 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             a_limit_that_nobody_could_exceed_is_not_exceeded,
             what_moves_together_is_told_together,
             attendance_in_batches_is_never_at_odds_with_itself;
+        ranks:
+            who_is_alone_on_a_board_leads_it,
+            two_who_pass_each_other_are_told_of_one_order,
+            who_reached_a_score_first_is_told_so;
         stopped:
             a_server_that_stops_halfway_leaves_no_harm;
     ]

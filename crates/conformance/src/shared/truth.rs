@@ -24,19 +24,19 @@ const CROWD: usize = 100;
 /// So many at once that the totals of a batch are not loaded.
 const FILLING: usize = 260;
 
-type Answer = Result<Reply, Refusal>;
+pub(super) type Answer = Result<Reply, Refusal>;
 
 fn key(text: &str) -> KeyId {
     KeyId::new(text).expect("a sample is a valid key")
 }
 
 /// The runner of a client's server. Where a store is for one server, so are its clients.
-fn runner_of<F: EngineFactory>(servers: &Servers<F>, client: usize) -> Runner {
+pub(super) fn runner_of<F: EngineFactory>(servers: &Servers<F>, client: usize) -> Runner {
     servers.runner(if servers.stand.servers() { client } else { 0 })
 }
 
 /// Every client sends what it draws, one after another.
-async fn clients<F: EngineFactory>(
+pub(super) async fn clients<F: EngineFactory>(
     servers: &Servers<F>,
     draw: impl Fn(&mut Random) -> Call + Send + Sync + 'static,
 ) -> Vec<(Call, Answer)> {

@@ -55,7 +55,7 @@ pub fn score(
             note_season(&key.board, view)?;
         }
     }
-    let rank = after.map(|score| rank(def.ties, &key, score, changed, view));
+    let rank = after.map(|score| rank(def.ties, &key, score, view));
     let season = def.season.as_ref().map(|_| key.board.season);
     let score = after.map(|after| after.score);
     Ok(Reply::Score(ScoreReply { board: board.clone(), member: member.clone(), score, rank, changed, season }))
@@ -161,13 +161,7 @@ pub fn rank_standing(ties: Ties, key: &ScoreKey, score: Score) -> (Standing, u64
     }
 }
 
-fn rank(ties: Ties, key: &ScoreKey, score: Score, changed: bool, view: &mut View) -> u64 {
-    if ties == Ties::FirstToReach && changed {
-        // Just reached, so it stands last among its equals: whoever stands before the end, itself included. Asked like
-        // this, the question does not depend on the time, which differs when the rule is run again.
-        let last = Standing { board: key.board.clone(), score: score.score, among: Among::Last };
-        return view.before(&last);
-    }
+fn rank(ties: Ties, key: &ScoreKey, score: Score, view: &mut View) -> u64 {
     let (standing, more) = rank_standing(ties, key, score);
-    view.before(&standing) + more
+    view.before(&standing).wrapping_add(more)
 }

@@ -3,7 +3,8 @@
 //! Every answer must have been possible at one moment. There are two such moments to choose from:
 //! - **the load**: a call that wrote nothing, and saw nothing that the batch wrote, is answered with what was loaded,
 //!   if all of it was loaded at one moment;
-//! - **the commit**: whatever else is answered stands on rows that the commit checks, and shows totals that it tells.
+//! - **the commit**: whatever else is answered stands on rows that the commit checks, and shows totals and ranks that it
+//!   tells.
 //!
 //! Where neither holds the batch is *torn*, and is to be decided again on one load.
 
@@ -18,6 +19,7 @@ pub(super) enum Look {
     Shown(TotalKey, i64),
     /// A total that was decided on.
     Decided(TotalKey),
+    /// A rank in the answer, the next one of it.
     Rank(Standing),
 }
 
@@ -32,8 +34,8 @@ pub(super) struct Trace {
 /// When a call's answer is true.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Moment {
-    /// At the commit, with the totals that it tells.
-    Commit,
+    /// At the commit, with the totals and ranks that it tells: the answer shows these ranks, in this order.
+    Commit(Vec<Standing>),
     /// When its rows were loaded: the totals that it shows are off by this much.
     Load(Vec<(TotalKey, i64)>),
 }
@@ -110,8 +112,7 @@ impl View {
         if !self.is_far() {
             return judged;
         }
-        let writes = self.rows.values().any(|slot| slot.loaded != slot.now)
-            || self.totals.values().any(|slot| slot.loaded != slot.now);
+        let writes = self.writes();
         // Loading it all again brings one moment, unless the store has none.
         let can_load_at_once = self.loads.iter().all(|at_once| *at_once);
         let of_one_load = self.loads.len() < 2 && can_load_at_once;
@@ -123,20 +124,14 @@ impl View {
                 (false, true) => Moment::Load(self.off_since_load(&trace.looks)),
                 // What was written was taken back within the batch: nothing reaches the store, and what came in between
                 // stands on the load.
-                (true, _) if !writes && of_one_load => Moment::Load(Vec::new()),
-                (true, _) if writes => self.put_off_to_commit(&trace.looks),
-                // A rank is told by a load alone.
-                (false, false) if !can_load_at_once || (writes && !trace.looks.iter().any(Look::is_rank)) => {
-                    judged.needs_commit = true;
-                    self.put_off_to_commit(&trace.looks)
-                }
-                (true, _) if !can_load_at_once => {
-                    judged.needs_commit = true;
-                    self.put_off_to_commit(&trace.looks)
-                }
-                (_, _) => {
+                (true, true) if !writes && of_one_load => Moment::Load(Vec::new()),
+                (false, false) if !writes && can_load_at_once => {
                     judged.is_torn = true;
-                    Moment::Commit
+                    Moment::Commit(Vec::new())
+                }
+                (true, _) | (false, false) => {
+                    judged.needs_commit |= !writes;
+                    self.put_off_to_commit(&trace.looks)
                 }
             };
             judged.moments.push(moment);
@@ -165,6 +160,7 @@ impl View {
 
     /// The commit checks what was looked at, and tells what was shown.
     fn put_off_to_commit(&mut self, looks: &[Look]) -> Moment {
+        let mut ranks = Vec::new();
         for look in looks {
             match look {
                 Look::Row(key) => {
@@ -182,10 +178,13 @@ impl View {
                         self.tells.insert(key.clone());
                     }
                 }
-                Look::Rank(_) => {}
+                Look::Rank(standing) => {
+                    self.tell_rank(standing);
+                    ranks.push(standing.clone());
+                }
             }
         }
-        Moment::Commit
+        Moment::Commit(ranks)
     }
 
     /// Whether all that a call looked at was loaded at one moment. One thing always was.
@@ -218,28 +217,32 @@ impl View {
         }
     }
 
-    /// An answer carries a total that was never loaded, and the batch as a whole does not add to it: nobody will tell. It
-    /// is loaded, together with what the same call looked at, so that both are of one moment.
+    /// An answer carries a total that was never loaded, and the batch as a whole does not add to it, or a rank, and nothing
+    /// is committed: nobody will tell. It is loaded, together with what the same call looked at, so that both are of one
+    /// moment.
     pub(super) fn miss_what_is_shown_unchanged(&mut self) {
         let traces = std::mem::take(&mut self.traces);
-        let writes = self.rows.values().any(|slot| slot.loaded != slot.now)
-            || self.totals.values().any(|slot| slot.loaded != slot.now);
-        for trace in &traces {
-            // The commit tells it.
-            if trace.is_tied && writes {
-                continue;
-            }
+        let writes = self.writes();
+        // The commit tells what is shown by who wrote.
+        for trace in traces.iter().filter(|trace| !trace.is_tied) {
             let is_unknown = |look: &Look| match look {
                 Look::Shown(key, _) => {
                     self.totals.get(key).is_some_and(|slot| slot.state == State::Blind && slot.loaded == slot.now)
                 }
-                Look::Row(_) | Look::Decided(_) | Look::Rank(_) => false,
+                Look::Rank(standing) => !writes && self.rank_load(standing).is_none(),
+                Look::Row(_) | Look::Decided(_) => false,
             };
             if trace.looks.iter().any(is_unknown) {
                 trace.looks.iter().for_each(|look| self.miss_again(look));
             }
         }
         self.traces = traces;
+    }
+
+    /// Whether the batch as a whole changes anything.
+    fn writes(&self) -> bool {
+        self.rows.values().any(|slot| slot.loaded != slot.now)
+            || self.totals.values().any(|slot| slot.loaded != slot.now)
     }
 
     /// Loads it once more.
@@ -258,16 +261,12 @@ impl View {
                     self.missing.totals.push(key.clone());
                 }
             }
-            Look::Rank(_) => {}
+            Look::Rank(standing) => self.miss_rank(standing),
         }
     }
 }
 
 impl Look {
-    fn is_rank(&self) -> bool {
-        matches!(self, Self::Rank(_))
-    }
-
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Row(one), Self::Row(other)) => one == other,

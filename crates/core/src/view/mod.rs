@@ -181,7 +181,7 @@ impl View {
     pub fn loaded(&self) -> Wants {
         let rows = self.rows.keys().cloned().collect();
         let totals = self.totals.iter().filter(|(_, slot)| slot.state == State::Loaded);
-        let ranks = self.ranks.known().cloned().collect();
+        let ranks = self.ranks.loaded().cloned().collect();
         Wants { rows, totals: totals.map(|(key, _)| key.clone()).collect(), ranks }
     }
 

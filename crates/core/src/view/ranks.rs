@@ -1,16 +1,31 @@
-//! Ranks: as they were loaded, moved by what the batch has changed since. They are shown and never decided on, so nobody
-//! holds them against the commit.
+//! Ranks: how many stood before a place when that was loaded, moved by what the batch has changed since.
+//!
+//! They are shown and never decided on. A store that is far away is not even asked: the commit tells how many stand there
+//! right after it, and whoever shows it is corrected by that, as with totals. An answer that is written down cannot be corrected,
+//! so there the commit checks the rank that was loaded.
 
 use super::looks::Look;
-use super::{Map, View};
+use super::{Map, State, View};
 use crate::id::SubjectId;
 use crate::rows::{BoardKey, Row, Score, ScoreKey, Standing};
 
 #[derive(Default)]
 pub(super) struct Ranks {
-    /// How many stood before and which load said so; none where that was asked for and is not loaded.
-    loaded: Map<Standing, Option<(u64, usize)>>,
+    known: Map<Standing, Rank>,
+    /// Those that the commit is to tell, each once.
+    told: Vec<Standing>,
     boards: Map<BoardKey, Moves>,
+}
+
+struct Rank {
+    /// How many stood before.
+    loaded: u64,
+    state: State,
+    /// Whether an answer that is written down shows it.
+    guarded: bool,
+    is_told: bool,
+    /// Which load brought it.
+    load: usize,
 }
 
 /// The members of a board that the batch has moved.
@@ -35,7 +50,8 @@ impl Ranks {
         }
         let Some(Moves { places, moves }) = self.boards.get_mut(&key.board) else { return };
         match places.get(&key.member) {
-            Some(place) => moves[*place].now = now,
+            // It may have been loaded anew.
+            Some(place) => (moves[*place].before, moves[*place].now) = (before, now),
             None => {
                 places.insert(key.member.clone(), moves.len());
                 moves.push(Move { member: key.member.clone(), before, now });
@@ -44,8 +60,8 @@ impl Ranks {
     }
 
     /// All that were loaded.
-    pub(super) fn known(&self) -> impl Iterator<Item = &Standing> {
-        self.loaded.iter().filter(|(_, count)| count.is_some()).map(|(standing, _)| standing)
+    pub(super) fn loaded(&self) -> impl Iterator<Item = &Standing> {
+        self.known.iter().filter(|(_, rank)| rank.state == State::Loaded).map(|(standing, _)| standing)
     }
 }
 
@@ -56,31 +72,78 @@ fn as_score(row: Option<&Row>) -> Option<Score> {
 impl View {
     /// Fills in how many stand before a place.
     pub fn fill_rank(&mut self, standing: Standing, before: u64) {
-        let load = self.load();
-        self.ranks.loaded.insert(standing, Some((before, load)));
+        let rank = Rank { loaded: before, state: State::Loaded, guarded: false, is_told: false, load: self.load() };
+        self.ranks.known.insert(standing, rank);
     }
 
-    /// How many members stand before a place. One that is not loaded is missed, but does not stop the rule: what comes
+    /// How many members stand before a place; where the commit tells it, counted from zero, and below it in the way of
+    /// numbers that wrap around. One that is not loaded is missed, but does not stop the rule: what comes
     /// behind it in the batch would then be decided on the score as it was, and ask for its own rank only in the next round.
     pub fn before(&mut self, standing: &Standing) -> u64 {
-        let Some(Some((loaded, _))) = self.ranks.loaded.get(standing).copied() else {
+        let (is_far, exact) = (self.is_far(), self.exact);
+        if is_far && !exact && !self.ranks.known.contains_key(standing) {
+            let blind = Rank { loaded: 0, state: State::Blind, guarded: false, is_told: false, load: 0 };
+            self.ranks.known.insert(standing.clone(), blind);
+        }
+        let usable = |rank: &&mut Rank| match rank.state {
+            State::Loaded => true,
+            State::Blind => !exact,
+            State::Missing => false,
+        };
+        let Some(rank) = self.ranks.known.get_mut(standing).filter(usable) else {
             self.miss_rank(standing);
             return 0;
         };
+        rank.guarded |= is_far && exact;
         self.look(Look::Rank(standing.clone()));
-        let Some(Moves { moves, .. }) = self.ranks.boards.get(&standing.board) else { return loaded };
-        let (mut more, mut fewer) = (0, 0);
-        for Move { member, before, now } in moves {
-            more += u64::from(now.is_some_and(|score| standing.is_behind(member, score)));
-            fewer += u64::from(before.is_some_and(|score| standing.is_behind(member, score)));
+        self.final_rank(standing)
+    }
+
+    /// How many stand before a place after the whole batch; of one that was not loaded, how many more than before it.
+    pub fn final_rank(&self, standing: &Standing) -> u64 {
+        let loaded = self.ranks.known.get(standing).map_or(0, |rank| rank.loaded);
+        loaded.wrapping_add_signed(self.moved_before(standing))
+    }
+
+    /// How many more members the batch has brought before a place than it took away.
+    pub fn moved_before(&self, standing: &Standing) -> i64 {
+        let Some(Moves { moves, .. }) = self.ranks.boards.get(&standing.board) else { return 0 };
+        let stands =
+            |member, score: Option<Score>| i64::from(score.is_some_and(|score| standing.is_behind(member, score)));
+        moves.iter().map(|it| stands(&it.member, it.now) - stands(&it.member, it.before)).sum()
+    }
+
+    /// Places of which the commit is to tell how many stand before them, right after it.
+    pub fn told_ranks(&self) -> &[Standing] {
+        &self.ranks.told
+    }
+
+    /// Every rank that an answer stands on, as it was loaded.
+    pub fn seen_ranks(&self) -> impl Iterator<Item = (&Standing, u64)> {
+        let seen = self.ranks.known.iter().filter(|(_, rank)| rank.guarded);
+        seen.map(|(standing, rank)| (standing, rank.loaded))
+    }
+
+    /// Has the commit tell a rank. One that it checks is known already.
+    pub fn tell_rank(&mut self, standing: &Standing) {
+        if let Some(rank) = self.ranks.known.get_mut(standing)
+            && !rank.guarded
+            && !std::mem::replace(&mut rank.is_told, true)
+        {
+            self.ranks.told.push(standing.clone());
         }
-        // Each was counted when the rank was loaded, unless another server moved it in between.
-        (loaded + more).saturating_sub(fewer)
+    }
+
+    /// Has the commit check a rank.
+    pub fn hold_rank(&mut self, standing: &Standing) {
+        if let Some(rank) = self.ranks.known.get_mut(standing) {
+            rank.guarded = true;
+        }
     }
 
     /// Which load brought a rank.
     pub(super) fn rank_load(&self, standing: &Standing) -> Option<usize> {
-        self.ranks.loaded.get(standing).copied().flatten().map(|(_, load)| load)
+        self.ranks.known.get(standing).filter(|rank| rank.state == State::Loaded).map(|rank| rank.load)
     }
 
     /// Whether the batch has moved somebody on the board.
@@ -88,9 +151,12 @@ impl View {
         self.ranks.boards.get(&standing.board).is_some_and(|board| board.moves.iter().any(|it| it.before != it.now))
     }
 
+    /// Notes that a rank is to be loaded, once however many ask for it.
     pub(super) fn miss_rank(&mut self, standing: &Standing) {
-        if !self.ranks.loaded.contains_key(standing) {
-            self.ranks.loaded.insert(standing.clone(), None);
+        let missing = Rank { loaded: 0, state: State::Blind, guarded: false, is_told: false, load: 0 };
+        let rank = self.ranks.known.entry(standing.clone()).or_insert(missing);
+        if rank.state != State::Missing {
+            rank.state = State::Missing;
             self.missing.ranks.push(standing.clone());
         }
     }

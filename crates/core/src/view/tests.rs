@@ -6,6 +6,9 @@ use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::rows::{CountKey, Key, Row, TotalKey};
 use crate::time::{Stamp, Timestamp};
 
+/// At the commit, without any rank.
+const AT_COMMIT: Moment = Moment::Commit(Vec::new());
+
 fn row(key: &str) -> Key {
     Key::Touched(count_key(key))
 }
@@ -70,7 +73,7 @@ fn what_changes_nothing_is_true_as_of_its_load() {
 fn what_is_written_stands_on_rows_that_are_checked_and_shows_totals_that_are_told() {
     let mut view = loaded(true);
     call(&mut view, |view| write(view, "a"));
-    assert_eq!(view.judge().moments, [Moment::Commit]);
+    assert_eq!(view.judge().moments, [AT_COMMIT]);
     assert_eq!(guarded(&view), [row("a")]);
     assert_eq!(view.changes(Stamp(1)).adds, [(total("post:a"), 0)], "told, though nothing is added");
 }
@@ -83,7 +86,7 @@ fn a_total_that_others_of_the_batch_move_is_shown_as_it_was_loaded() {
         view.add(&total("post:a"), 3).unwrap();
     });
     call(&mut view, |view| look(view, "a"));
-    assert_eq!(view.judge().moments, [Moment::Commit, Moment::Load(vec![(total("post:a"), -3)])]);
+    assert_eq!(view.judge().moments, [AT_COMMIT, Moment::Load(vec![(total("post:a"), -3)])]);
     assert_eq!(guarded(&view), [row("b")]);
 }
 
@@ -95,7 +98,7 @@ fn who_saw_what_the_batch_wrote_stands_on_the_commit_as_well() {
         look(view, "a");
         look(view, "b");
     });
-    assert_eq!(view.judge().moments, [Moment::Commit, Moment::Commit]);
+    assert_eq!(view.judge().moments, [AT_COMMIT, AT_COMMIT]);
     assert_eq!(guarded(&view), [row("a"), row("b")]);
 }
 
@@ -124,7 +127,7 @@ fn what_was_loaded_at_two_moments_is_checked_by_a_commit_that_there_is_anyway() 
     call(&mut view, |view| look(view, "a"));
     call(&mut view, |view| write(view, "b"));
     let judged = view.judge();
-    assert_eq!(judged.moments, [Moment::Commit, Moment::Commit]);
+    assert_eq!(judged.moments, [AT_COMMIT, AT_COMMIT]);
     assert!(!judged.is_torn);
     assert_eq!(guarded(&view), [row("a"), row("b")]);
     assert_eq!(view.changes(Stamp(1)).adds, [(total("post:a"), 0), (total("post:b"), 0)]);
@@ -155,7 +158,7 @@ fn what_is_written_and_taken_back_in_one_batch_stands_on_one_load() {
     };
     let judged = there_and_back(loaded(true));
     assert_eq!(judged.moments, [Moment::Load(vec![]), Moment::Load(vec![])]);
-    assert!(there_and_back(of_two_loads()).is_torn);
+    assert!(there_and_back(of_two_loads()).needs_commit);
     assert!(there_and_back(loaded(false)).needs_commit);
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tally_core::command::{Call, Cost, Decided, Reply};
 use tally_core::decide::decide;
-use tally_core::rows::{Changes, CountKey, TotalKey};
+use tally_core::rows::{Changes, CountKey, Standing, TotalKey};
 use tally_core::rules::relation;
 use tally_core::time::Stamp;
 use tally_core::view::{Judged, Moment, Stop, View, Wants};
@@ -139,7 +139,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
         }
         let committed = if draft.changes.is_empty() && !draft.judged.needs_commit {
             // Nothing to write; the answers still wait for what they were decided on.
-            Committed { mark: draft.mark, totals: None }
+            Committed { mark: draft.mark, ..Committed::default() }
         } else {
             self.engine.commit(Seen { mark: draft.mark, view: &draft.view }, &draft.changes).await?
         };
@@ -255,15 +255,26 @@ impl Draft {
             .map(|(key, actual)| (*key, actual - now(key)))
             .filter(|(key, off)| *off != 0 && !held.contains(key))
             .collect();
-        let moments = self.judged.moments.iter().chain(std::iter::repeat(&Moment::Commit));
+        // The same for ranks.
+        let view = &self.view;
+        let told = view.told_ranks().iter().zip(committed.ranks.unwrap_or_default());
+        let off_ranks: HashMap<&Standing, u64> =
+            told.map(|(standing, told)| (standing, told.wrapping_sub(view.final_rank(standing)))).collect();
+        let at_commit = Moment::Commit(Vec::new());
+        let moments = self.judged.moments.iter().chain(std::iter::repeat(&at_commit));
         for (decided, moment) in self.decided.iter_mut().zip(moments) {
             // A remembered answer is given as it was.
             let Some(reply) = decided.reply.as_mut().ok().filter(|_| !decided.replayed) else { continue };
             match moment {
-                Moment::Commit if off.is_empty() => {}
-                Moment::Commit => correct(reply, &off),
+                Moment::Commit(ranks) if off.is_empty() && ranks.is_empty() => {}
+                Moment::Commit(ranks) => {
+                    let ranks = ranks.iter().map(|standing| off_ranks.get(standing).copied().unwrap_or(0));
+                    correct(reply, &off, &mut { ranks });
+                }
                 Moment::Load(off) if off.is_empty() => {}
-                Moment::Load(off) => correct(reply, &off.iter().map(|(key, off)| (key, *off)).collect()),
+                Moment::Load(off) => {
+                    correct(reply, &off.iter().map(|(key, off)| (key, *off)).collect(), &mut std::iter::empty());
+                }
             }
         }
         let changed = self.changes.adds.iter().zip(totals).filter(|((_, by), _)| *by != 0);
@@ -278,13 +289,14 @@ impl Draft {
     }
 }
 
-fn correct(reply: &mut Reply, off: &HashMap<&TotalKey, i64>) {
+/// Moves the counts in an answer, each by what it is off by; and the ranks, one after another.
+fn correct(reply: &mut Reply, off: &HashMap<&TotalKey, i64>, ranks: &mut dyn Iterator<Item = u64>) {
     match reply {
         Reply::Edge(edge) => {
             let key = relation::edge_key(&edge.relation, &edge.object, &edge.subject);
             edge.count += off.get(&relation::count_key(&key)).copied().unwrap_or(0);
         }
-        Reply::Batch(replies) => replies.iter_mut().flatten().for_each(|reply| correct(reply, off)),
+        Reply::Batch(replies) => replies.iter_mut().flatten().for_each(|reply| correct(reply, off, ranks)),
         Reply::Count(count) => {
             let key = CountKey { name: count.counter.clone(), key: count.key.clone() };
             count.value = count.value.saturating_add(off.get(&TotalKey::Counter(key)).copied().unwrap_or(0));
@@ -293,8 +305,12 @@ fn correct(reply: &mut Reply, off: &HashMap<&TotalKey, i64>) {
             let key = TotalKey::Present { sheet: attend.sheet.clone(), day: attend.day };
             attend.count += off.get(&key).copied().unwrap_or(0);
         }
-        Reply::Unique(_) | Reply::Score(_) | Reply::Take(_) | Reply::Object(_) | Reply::Job(_) | Reply::Done { .. } => {
+        Reply::Score(score) => {
+            if let Some(rank) = &mut score.rank {
+                *rank = rank.wrapping_add(ranks.next().unwrap_or(0));
+            }
         }
+        Reply::Unique(_) | Reply::Take(_) | Reply::Object(_) | Reply::Job(_) | Reply::Done { .. } => {}
     }
 }
 

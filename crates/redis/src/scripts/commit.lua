@@ -116,6 +116,13 @@ while at < changes do
       shared[#shared + 1] = '#' .. name
     end
     at = at + 5
+  elseif op == 'r' then -- how many stood before a place in a board: order among score element number
+    if before(key(2), ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]) ~= tonumber(ARGV[at + 6]) then return {'moved'} end
+    if mode ~= 'alone' then
+      if held('i', key(2)) then return {'locked'} end
+      shared[#shared + 1] = '#' .. key(2)
+    end
+    at = at + 7
   else
     error('no such check: ' .. tostring(op))
   end
@@ -196,14 +203,21 @@ while place < tells do
 end
 
 -- A number that is told is nobody else's to add to until this is finished; and what others have added to it must be there.
+-- So it is with the order of a board of which a rank is told.
 place = tells
 while place < groups do
-  local list, hash, twin, width = tells_of(ARGV, place)
-  try('HLEN', hash)
-  if mode ~= 'alone' then
-    local names = {KEYS[base + tonumber(hash)] .. '/' .. ARGV[place + width - 1]}
+  local names, width
+  if ARGV[place] == 'r' then
+    try('ZCARD', ARGV[place + 1])
+    names, width = {KEYS[base + tonumber(ARGV[place + 1])]}, 5
+  else
+    local list, hash, twin, words = tells_of(ARGV, place)
+    try('HLEN', hash)
+    names, width = {KEYS[base + tonumber(hash)] .. '/' .. ARGV[place + words - 1]}, words
     if list then names[2] = KEYS[base + tonumber(list)] end
     if twin then names[3] = KEYS[base + tonumber(twin)] end
+  end
+  if mode ~= 'alone' then
     for _, name in ipairs(names) do
       if held('i', name) then return {'locked'} end
       shared[#shared + 1] = '#' .. name

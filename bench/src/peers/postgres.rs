@@ -58,7 +58,7 @@ impl Postgres {
     pub(crate) async fn start() -> Result<Self> {
         let settings = [("shared_buffers", "1GB"), ("max_wal_size", "8GB"), ("checkpoint_timeout", "30min")];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let server = tally_testing::Postgres::start(Options { fsync: true, settings, template: None })?;
+        let server = tally_testing::Postgres::start(Options { fsync: true, settings, ..Options::default() })?;
         let client = connect(server.address()).await?;
         client.batch_execute(TABLES).await?;
         let workload = Arc::new(Mutex::new(Workload::new(SEED)));

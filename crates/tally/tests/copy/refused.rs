@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 use tally::core::Day;
 use tally::core::rows::TotalKey;
 use tally::core::time::Stamp;
+use tally::engine::Engine as _;
 use tally::engine::faulty::{Fault, Faulty};
 use tally::engine::memory::Memory;
 use tally::{CopyError, CopyPhase, CopyReport, Error, Options, copy, copy_rows};

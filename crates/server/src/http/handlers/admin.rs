@@ -8,6 +8,7 @@ use tally::core::Query;
 use tally::core::command::{Call as Asked, Command, JobReply};
 use tally::core::query::ApiKeysAnswer;
 use tally::core::rows::Role;
+use tally::embedded::store::StoreError;
 use utoipa::ToSchema;
 
 use super::{Outcome, ask};
@@ -99,11 +100,38 @@ pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<Bac
             let path = target.display().to_string();
             Ok(reply::json(StatusCode::OK, &BackupAnswer { path, rows: report.rows, bytes: report.bytes }))
         }
-        Ok(Some(Err(error))) => Err(Problem::new("conflict", error.to_string())),
+        Ok(Some(Err(error))) => Err(not_backed_up(&error)),
         Ok(None) => Err(Problem::new("conflict", backed_up_otherwise(app.tally.engine()))),
         Err(error) => {
             tracing::error!(%error, "a backup stopped");
             Err(Problem::internal())
+        }
+    }
+}
+
+/// A name that is taken is the caller's to change; whatever the disk says is for the log.
+fn not_backed_up(error: &StoreError) -> Problem {
+    match error {
+        StoreError::TargetExists { .. } => Problem::new("conflict", "a backup of this name exists already"),
+        StoreError::BeingMade { .. } => Problem::new("conflict", "a backup of this name is being made at the moment"),
+        StoreError::Locked { .. }
+        | StoreError::NotAStore { .. }
+        | StoreError::NewerFormat { .. }
+        | StoreError::OlderFormat { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::Unavailable { .. }
+        | StoreError::Discarded { .. }
+        | StoreError::Unsettled { .. }
+        | StoreError::BatchTooLarge { .. }
+        | StoreError::BadKey
+        | StoreError::Closed
+        | StoreError::Io { .. }
+        | StoreError::Tables { .. } => {
+            tracing::error!(%error, "a backup failed");
+            Problem::new(
+                "store_unavailable",
+                "the backup could not be made now, and nothing of it is left; see the server's log",
+            )
         }
     }
 }
@@ -185,4 +213,26 @@ pub async fn revoke_key(State(app): State<App>, caller: Caller, Segments(id): Se
     let decided = app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?;
     app.auth.keys.remove(&id);
     reply::decided(StatusCode::OK, decided)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_fails_is_no_conflict_and_tells_no_paths() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let full = StoreError::Io { doing: "write", file: "/secret/place".into(), source: full.into() };
+        let tables = StoreError::Tables { doing: "write", why: "/secret/place is full".into() };
+        let taken = StoreError::TargetExists { target: "/secret/place".into() };
+        for (error, code, status) in [
+            (full, "store_unavailable", StatusCode::SERVICE_UNAVAILABLE),
+            (tables, "store_unavailable", StatusCode::SERVICE_UNAVAILABLE),
+            (taken, "conflict", StatusCode::CONFLICT),
+        ] {
+            let problem = not_backed_up(&error);
+            assert_eq!((problem.code, problem.status()), (code, status), "{error}");
+            assert!(!problem.detail.contains("secret"), "{}", problem.detail);
+        }
+    }
 }

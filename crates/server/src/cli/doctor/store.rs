@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use indicatif::{HumanBytes, HumanCount};
 use rustix::fs::{Access, access, statvfs};
+use rustix::io::Errno;
 use tally::Tally;
 use tally::embedded::Stats;
 use tally::embedded::store::{FORMAT, State};
@@ -88,21 +89,17 @@ fn rescue(path: &Path) -> String {
 
 fn permissions(path: &Path, report: &mut Report) -> bool {
     let shown = path.display();
-    if access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_err() {
-        let advice = "run as the user that owns it, or give this user the folder";
-        report.fail("permissions", format!("{shown} cannot be read and written by this user"), advice);
+    if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
+        let (found, advice) = refused(error);
+        report.fail("permissions", format!("{shown} {found}"), advice);
         return false;
     }
     let Ok(meta) = path.metadata() else {
         report.fail("permissions", format!("{shown} cannot be looked at"), "check the disk");
         return false;
     };
-    let mode = meta.permissions().mode();
-    if mode & 0o002 != 0 {
-        report.warn("permissions", format!("everyone may write to {shown}"), format!("chmod o-w {shown}"));
-    } else if mode & 0o004 != 0 {
-        let advice = format!("chmod go-rwx {shown}");
-        report.warn("permissions", format!("everyone on this machine may look into {shown}"), advice);
+    if let Some(found) = open_to(meta.permissions().mode()) {
+        report.warn("permissions", format!("{found} {shown}"), format!("chmod go-rwx {shown}"));
     } else if meta.uid() != rustix::process::geteuid().as_raw() {
         let advice = "a store opened by two users in turn may end up with files that one of them cannot write";
         report.warn("permissions", format!("{shown} belongs to another user"), advice);
@@ -110,6 +107,32 @@ fn permissions(path: &Path, report: &mut Report) -> bool {
         report.ok("permissions", format!("{shown} is readable and writable"));
     }
     true
+}
+
+/// Why a folder cannot be used, and what to do.
+fn refused(error: Errno) -> (&'static str, &'static str) {
+    if error == Errno::ROFS {
+        return (
+            "cannot be written: the disk is read-only",
+            "see why the disk is read-only, and mount it to be written",
+        );
+    }
+    ("cannot be read and written by this user", "run as the user that owns it, or give this user the folder")
+}
+
+/// Who else may do something with a folder of this mode.
+fn open_to(mode: u32) -> Option<&'static str> {
+    if mode & 0o002 != 0 {
+        Some("everyone may write to")
+    } else if mode & 0o020 != 0 {
+        Some("its group may write to")
+    } else if mode & 0o004 != 0 {
+        Some("everyone on this machine may look into")
+    } else if mode & 0o040 != 0 {
+        Some("its group may look into")
+    } else {
+        None
+    }
 }
 
 fn room(path: &Path, report: &mut Report) {
@@ -226,4 +249,23 @@ pub(super) async fn recount(local: &Local, report: &mut Report) {
     let verified = local.verify(false, move |rows| shown.set_position(rows)).await;
     bar.finish_and_clear();
     super::server::counts(verified, report);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_only_disk_is_not_taken_for_a_wrong_user() {
+        assert!(refused(Errno::ROFS).0.contains("the disk is read-only"));
+        assert!(refused(Errno::ACCESS).1.contains("user"));
+    }
+
+    #[test]
+    fn a_folder_is_for_its_owner_alone() {
+        assert_eq!(open_to(0o700), None);
+        for mode in [0o740, 0o750, 0o704, 0o720, 0o702, 0o777] {
+            assert!(open_to(mode).is_some(), "{mode:o}");
+        }
+    }
 }

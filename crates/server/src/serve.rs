@@ -150,3 +150,19 @@ async fn accept(app: &App, listener: TcpListener, tls: Option<TlsAcceptor>, stop
         tracing::warn!("some connections did not end in time and are cut");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_of_the_store_in_a_folder_reach_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tally.toml");
+        std::fs::write(&file, "[embedded]\ncache_bytes = 33554432\noverlay_bytes_max = 2097152\n").unwrap();
+        let args = config::ServeArgs { config: Some(file), ..config::ServeArgs::default() };
+        let settings = config::load_from(&args, &Default::default()).unwrap();
+        let embedded = options(&settings).embedded;
+        assert_eq!((embedded.cache_bytes, embedded.overlay_bytes_max), (32 << 20, 2 << 20));
+    }
+}

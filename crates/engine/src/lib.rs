@@ -320,6 +320,11 @@ pub trait Engine: Send + Sync + 'static {
         std::future::pending()
     }
 
+    /// Whether a part that listens, tells or leases has ended by a panic: then this server is to be restarted.
+    fn has_ended_partly(&self) -> bool {
+        false
+    }
+
     /// Lets go of the store.
     fn close(&self) -> impl Future<Output = ()> + Send {
         async {}

@@ -229,4 +229,8 @@ impl Engine for Postgres {
     async fn news(&self) -> News {
         self.follower.news().await
     }
+
+    fn has_ended_partly(&self) -> bool {
+        self.follower.has_ended()
+    }
 }

@@ -254,4 +254,8 @@ impl Engine for Redis {
     async fn news(&self) -> News {
         self.follower.news().await
     }
+
+    fn has_ended_partly(&self) -> bool {
+        self.follower.has_ended()
+    }
 }

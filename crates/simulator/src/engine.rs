@@ -106,4 +106,8 @@ impl Engine for SimEngine {
     async fn news(&self) -> News {
         self.follower.news().await
     }
+
+    fn has_ended_partly(&self) -> bool {
+        self.follower.has_ended()
+    }
 }

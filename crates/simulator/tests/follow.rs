@@ -20,6 +20,7 @@ struct Said {
     words: AtomicUsize,
     fails: AtomicUsize,
     chatters: AtomicBool,
+    panics: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -35,6 +36,7 @@ impl Wire for Test {
 
 impl Line for Test {
     async fn hear(&mut self) -> Option<Heard> {
+        assert!(!self.0.panics.load(Ordering::SeqCst), "as the test says");
         if self.0.chatters.load(Ordering::SeqCst) {
             tokio::task::yield_now().await;
             return Some(Heard::Nothing);
@@ -119,4 +121,17 @@ async fn nobody_waits_for_a_follower_that_has_left() {
     follower.leave().await;
     let leased = timeout(Duration::from_secs(60), follower.lease(Lease::Jobs)).await;
     assert!(leased.expect("it is refused at once").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_follower_that_panicked() {
+    let said = Arc::new(Said::default());
+    let follower = Follower::new(Test(said.clone()));
+    assert_eq!(follower.lease(Lease::Jobs).await, Ok(true));
+    assert!(!follower.has_ended());
+    said.panics.store(true, Ordering::SeqCst);
+    let refused = async { while follower.lease(Lease::Jobs).await.is_ok() {} };
+    timeout(Duration::from_secs(60), refused).await.expect("it is refused");
+    assert!(follower.has_ended(), "and that is known");
+    timeout(Duration::from_secs(60), follower.leave()).await.expect("nor does leaving wait");
 }

@@ -225,6 +225,10 @@ impl Engine for AnyEngine {
         each!(self, engine => engine.news(), .await)
     }
 
+    fn has_ended_partly(&self) -> bool {
+        each!(self, engine => engine.has_ended_partly())
+    }
+
     async fn close(&self) {
         match self {
             Self::Embedded(engine) => engine.store().close(),

@@ -4,6 +4,7 @@
 //! read again now and then as well: whatever is lost, a key that was revoked is dead everywhere within a minute.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tally_core::rows::{ApiKey, Key, Row};
@@ -28,6 +29,17 @@ pub trait KeyRing: Send + Sync {
     fn replace(&self, stored: &[(String, ApiKey)], changes: u64) -> bool;
 }
 
+/// Notices a panic. That it is not polled any more is nothing of note.
+struct Noticing<'a>(&'a AtomicBool);
+
+impl Drop for Noticing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 impl<E: Engine> Tally<E> {
     /// Has the ring take the keys as they are stored now. Says whether there are none.
     pub async fn read_keys(&self, ring: &impl KeyRing) -> Result<bool, Error> {
@@ -40,8 +52,10 @@ impl<E: Engine> Tally<E> {
         }
     }
 
-    /// Keeps the ring up with the store for as long as it is polled.
+    /// Keeps the ring up with the store for as long as it is polled. If it panics, [`Tally::has_ended_partly`] says so:
+    /// keys that are revoked from then on would work here for ever.
     pub async fn follow_keys(&self, ring: &impl KeyRing) -> Infallible {
+        let _noticing = Noticing(&self.inner.panicked);
         loop {
             tokio::select! {
                 biased;

@@ -94,6 +94,8 @@ struct Inner<E: Engine> {
     runner: std::sync::RwLock<Option<Runner>>,
     stop: watch::Sender<bool>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+    /// Whether a task that somebody else polls has panicked.
+    panicked: AtomicBool,
 }
 
 impl Tally {
@@ -150,6 +152,7 @@ impl<E: Engine> Tally<E> {
                 runner: std::sync::RwLock::new(Some(runner.clone())),
                 stop,
                 tasks: Mutex::new(vec![running]),
+                panicked: AtomicBool::new(false),
             }),
         };
         let mut tasks = tally.inner.tasks.lock().await;
@@ -276,7 +279,9 @@ impl<E: Engine> Tally<E> {
         let closing = *self.inner.stop.borrow();
         let tasks = self.inner.tasks.try_lock();
         let task_ended = tasks.is_ok_and(|tasks| tasks.iter().any(JoinHandle::is_finished));
-        !closing && (task_ended || self.runner().is_ok_and(|runner| runner.has_ended()))
+        let lane_ended = self.runner().is_ok_and(|runner| runner.has_ended());
+        let panicked = self.inner.panicked.load(Ordering::Relaxed);
+        !closing && (task_ended || lane_ended || panicked || self.inner.engine.has_ended_partly())
     }
 
     /// Whether the store answers and takes writes.

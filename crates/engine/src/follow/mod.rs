@@ -187,6 +187,11 @@ impl<W: Wire> Follower<W> {
         self.shared.news().await
     }
 
+    /// Whether the task has ended: by a panic, if nobody told it to. Then nothing is heard, told or leased any more.
+    pub fn has_ended(&self) -> bool {
+        self.shared.is_closed()
+    }
+
     /// Ends the task, if it ever began.
     pub async fn leave(&self) {
         if self.idle.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {

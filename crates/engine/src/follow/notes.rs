@@ -116,6 +116,10 @@ impl Shared {
         });
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        lock(&self.notes).closed
+    }
+
     pub(super) async fn news(&self) -> News {
         loop {
             if let Some(news) = lock(&self.heard).take() {

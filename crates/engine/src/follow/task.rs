@@ -32,6 +32,15 @@ pub(super) struct Task<W> {
 /// Why a task ends.
 struct Closed;
 
+/// Says that the task is no more, also after a panic.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 async fn within<T>(call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
     timeout(CALL_WITHIN, call).await.unwrap_or_else(|_| Err(down()))
 }
@@ -42,6 +51,8 @@ impl<W: Wire> Task<W> {
     }
 
     pub(super) async fn run(mut self) {
+        // Whoever still asks is not kept waiting, however this ends.
+        let _closing = Closing(self.shared.clone());
         loop {
             let lost = match within(self.wire.connect()).await {
                 Ok(mut line) => self.listen(&mut line).await,
@@ -53,8 +64,6 @@ impl<W: Wire> Task<W> {
                 break;
             }
         }
-        // Whoever still asks is not kept waiting.
-        self.shared.close();
     }
 
     /// Waits before the next attempt.

@@ -47,3 +47,71 @@ pub async fn metrics(State(app): State<App>, caller: Caller) -> Outcome {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], app.metrics.render(&app.tally, app.memory.held())).into_response())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use axum::body::Body;
+    use axum::http::Request;
+    use tally::core::rows::ApiKey;
+    use tally::{KeyRing, Options, Tally};
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::auth::Authenticator;
+    use crate::config::{ServeArgs, load_from};
+    use crate::http::routes;
+    use crate::metrics::Metrics;
+
+    async fn app(options: Options) -> App {
+        let settings = load_from(&ServeArgs::default(), &BTreeMap::new()).unwrap();
+        let auth = Authenticator::new(&settings).await.unwrap();
+        let tally = Tally::open("memory:", options).await.unwrap();
+        App::new(tally, auth, settings, Arc::new(Metrics::default()))
+    }
+
+    async fn ready(app: &App) -> StatusCode {
+        let request = Request::get("/readyz").body(Body::empty()).unwrap();
+        routes::router(app.clone()).oneshot(request).await.unwrap().status()
+    }
+
+    struct Panics;
+
+    impl KeyRing for Panics {
+        fn changes(&self) -> u64 {
+            0
+        }
+
+        fn replace(&self, _stored: &[(String, ApiKey)], _changes: u64) -> bool {
+            panic!("as the test says")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_follow_its_keys_any_more_is_not_ready() {
+        let look_every = Some(Duration::from_millis(1));
+        let app = app(Options { look_every, ..Options::default() }).await;
+        assert_eq!(ready(&app).await, StatusCode::OK);
+        let following = tokio::spawn({
+            let app = app.clone();
+            async move { app.tally.follow_keys(&Panics).await }
+        });
+        assert!(following.await.unwrap_err().is_panic());
+        assert_eq!(ready(&app).await, StatusCode::SERVICE_UNAVAILABLE);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_stops_to_follow_its_keys_is_none_the_worse() {
+        let app = app(Options::default()).await;
+        let following = tokio::spawn({
+            let app = app.clone();
+            async move { app.tally.follow_keys(&Panics).await }
+        });
+        following.abort();
+        assert!(following.await.unwrap_err().is_cancelled());
+        assert_eq!(ready(&app).await, StatusCode::OK);
+    }
+}

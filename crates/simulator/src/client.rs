@@ -3,11 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tally::core::command::Command;
+use tally::core::command::{Call, Command};
 use tokio::time::{Instant, sleep};
 
 use crate::fleet::Fleet;
-use crate::names::{count, forget, put_key, relate, revoke_key, take, toggle, unrelate};
+use crate::names::{count, forget, once, put_key, relate, revoke_key, take, toggle, unrelate};
+
+/// How long a storm of likes lasts.
+const STORM: Duration = Duration::from_secs(4);
+/// The like of a storm at which a key is revoked.
+const REVOKED_AT: u64 = 50;
 
 /// A client that asks for so many things, and waits for each.
 pub(crate) async fn client(fleet: Arc<Fleet>, number: u64) {
@@ -100,21 +105,32 @@ async fn a_key(fleet: &Arc<Fleet>, id: &str) {
     });
 }
 
-/// Likes without a pause on one server, for as long as it is said: others must hear of them all the same.
-pub(crate) async fn storm(fleet: Arc<Fleet>, until: Instant) {
+/// Likes without a pause on one server: others must hear of them all the same, and of a key that is revoked meanwhile.
+/// Each like is somebody else's, so that a count which stands still is an old one; and each is remembered, so that there
+/// is more to clean up than goes into one step.
+pub(crate) async fn storm(fleet: Arc<Fleet>) {
     let random = fleet.world.store.random.clone();
+    let key = format!("storm-{}", random.next());
+    drop(fleet.ask(0, put_key(&key), None).await);
+    // By then everyone knows it.
+    sleep(Duration::from_secs(1)).await;
+    let until = Instant::now() + STORM;
     for number in 0.. {
         if Instant::now() >= until {
             return;
         }
-        sleep(random.between_ms(4, 12)).await;
+        if number == REVOKED_AT {
+            let (fleet, key) = (fleet.clone(), key.clone());
+            tokio::spawn(async move { fleet.ask(0, revoke_key(&key), None).await });
+        }
+        sleep(random.between_ms(3, 9)).await;
         let fleet = fleet.clone();
         tokio::spawn(async move {
-            let who = format!("storm-{}", number % 50);
-            let command = if number / 50 % 2 == 0 { relate } else { unrelate }("like", "post:0", &who);
+            let who = format!("storm-{number}");
+            let call = Call { once: Some(once(&who)), ..Call::system(relate("like", "post:0", &who)) };
             if let Some(server) = fleet.server(0) {
                 // Nobody writes these down: there are too many, and the count tells.
-                drop(server.apply(tally::core::command::Call::system(command)).await);
+                drop(server.apply(call).await);
             }
         });
     }

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tally::core::command::{Call, Command, Once};
-use tally::core::rows::ReplayKey;
+use tally::core::command::{Call, Command};
 use tally::{Error, core::Refusal, core::Reply};
 use tokio::time::{Instant, sleep};
 
 use crate::history::History;
+use crate::names;
 use crate::server::{Server, World};
 
 /// Every place where a server runs, or will again.
@@ -56,11 +56,7 @@ impl Fleet {
             }
         };
         let place = self.history.ask(command.clone(), once.map(str::to_owned));
-        let key = |key: &str| Once {
-            key: ReplayKey { caller: "client".into(), key: key.into() },
-            fields: Arc::new(Vec::new()),
-        };
-        let call = Call { once: once.map(key), ..Call::system(command) };
+        let call = Call { once: once.map(names::once), ..Call::system(command) };
         let reply = match server.apply(call).await {
             Some(Ok(decided)) => Some(decided.reply),
             Some(Err(Error::Refused(refusal))) => Some(Err(refusal)),

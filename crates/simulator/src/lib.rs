@@ -44,8 +44,6 @@ use wire::Bus;
 
 /// Clients at once.
 const CLIENTS: u64 = 3;
-/// How long a storm of likes lasts.
-const STORM: Duration = Duration::from_secs(4);
 /// No run takes longer than this in its own time.
 const ENDS_WITHIN: Duration = Duration::from_secs(1_800);
 /// While nobody asks for anything, a server asks the store so often in a second at most.
@@ -85,7 +83,7 @@ async fn simulate(random: Arc<Random>, plan: Plan) -> Vec<String> {
         clients.push(tokio::spawn(client::client(fleet.clone(), number)));
     }
     if fleet.world.plan.calm {
-        clients.push(tokio::spawn(client::storm(fleet.clone(), Instant::now() + STORM)));
+        clients.push(tokio::spawn(client::storm(fleet.clone())));
     } else {
         clients.push(tokio::spawn(fleet.clone().trouble(until)));
     }
@@ -111,9 +109,11 @@ async fn idle(fleet: &Fleet) {
     let before: Vec<_> = fleet.servers().into_iter().map(|server| (server.link.calls(), server)).collect();
     sleep(Duration::from_secs(LOOK_FOR_S)).await;
     for (calls, server) in before {
-        let asked = (server.link.calls() - calls) / LOOK_FOR_S;
+        let (number, asked) = (server.number, (server.link.calls() - calls) / LOOK_FOR_S);
         if asked > IDLE_CALLS_MAX {
-            fleet.world.store.problem(format!("server {} asks {asked} times a second for nothing", server.number));
+            fleet.world.store.problem(format!("server {number} asks {asked} times a second for nothing"));
+        } else if server.link.is_worn_out() {
+            fleet.world.store.problem(format!("server {number} asked {} times for nothing", server.link.calls()));
         }
     }
 }

@@ -2,16 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tally::engine::StoreError;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::random::Random;
 
+/// Nobody here has a reason to ask more often. Whoever does has to wait long, so that such a run ends, too.
+const CALLS_MAX: u64 = 6_000;
+
 /// What one run of one server has to the store.
 pub(crate) struct Link {
     random: Arc<Random>,
-    loss: u64,
+    /// How often in a hundred something is lost, and until when: what must end at last ends in peace.
+    loss: (u64, Instant),
     /// Whether a way takes a millisecond, and never more.
     is_fast: bool,
     dead: AtomicBool,
@@ -28,7 +33,7 @@ struct Trouble {
 }
 
 impl Link {
-    pub(crate) fn new(random: Arc<Random>, loss: u64, is_fast: bool) -> Self {
+    pub(crate) fn new(random: Arc<Random>, loss: (u64, Instant), is_fast: bool) -> Self {
         let now = Instant::now();
         let trouble = Mutex::new(Trouble { paused_until: now, away_until: now });
         Self { random, loss, is_fast, dead: AtomicBool::new(false), calls: AtomicU64::new(0), trouble }
@@ -56,9 +61,16 @@ impl Link {
         self.calls.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn is_worn_out(&self) -> bool {
+        self.calls() > CALLS_MAX
+    }
+
     /// Asks the store for something that happens at one moment. Where that fails, nobody knows whether it has.
     pub(crate) async fn call<T>(&self, act: impl FnOnce() -> T) -> Result<T, StoreError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        if self.is_worn_out() {
+            sleep(Duration::from_secs(1)).await;
+        }
         self.cross().await?;
         let done = act();
         self.cross().await?;
@@ -79,7 +91,8 @@ impl Link {
             _ => 4,
         };
         sleep(self.random.between_ms(1, most_ms)).await;
-        if self.random.percent(self.loss) { Err(lost) } else { Ok(()) }
+        let (loss, until) = self.loss;
+        if Instant::now() < until && self.random.percent(loss) { Err(lost) } else { Ok(()) }
     }
 
     /// Waits while the server stands still, and for ever when it is no more.

@@ -17,6 +17,9 @@ struct Args {
     /// Runs this one alone, and prints all that it finds.
     #[arg(long)]
     seed: Option<u64>,
+    /// Does this wrong on purpose.
+    #[arg(long, value_enum, default_value_t = Flaw::None)]
+    flaw: Flaw,
 }
 
 fn main() -> ExitCode {
@@ -27,7 +30,7 @@ fn main() -> ExitCode {
     };
     let mut failed = 0_u64;
     for seed in seeds {
-        let outcome = run(seed, Flaw::None);
+        let outcome = run(seed, args.flaw);
         if let Some(first) = outcome.problems.first() {
             failed += 1;
             println!("seed {seed}: {} problems; the first: {first}", outcome.problems.len());

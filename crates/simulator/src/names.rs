@@ -1,8 +1,10 @@
 //! What is acted on, and by whom.
 
+use std::sync::Arc;
+
 use tally::core::catalog::{CounterDef, LimitDef};
-use tally::core::command::Command;
-use tally::core::rows::{ApiKey, Role};
+use tally::core::command::{Command, Once};
+use tally::core::rows::{ApiKey, ReplayKey, Role};
 use tally::core::{Catalog, KeyId, Name, ObjectId, ReadPolicy, RelationDef, SubjectId, Timestamp};
 
 /// How often the limit may be used, and in how many seconds.
@@ -76,6 +78,11 @@ pub(crate) fn put_key(id: &str) -> Command {
         revoked_at: None,
     };
     Command::PutApiKey { id: id.into(), key }
+}
+
+/// A request that is to be done once.
+pub(crate) fn once(key: &str) -> Once {
+    Once { key: ReplayKey { caller: "client".into(), key: key.into() }, fields: Arc::new(Vec::new()) }
 }
 
 pub(crate) fn revoke_key(id: &str) -> Command {

@@ -9,7 +9,7 @@ use crate::random::Random;
 const HOUR_US: i64 = 3_600_000_000;
 
 /// Something done wrong on purpose, to see that it is found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Flaw {
     /// Nothing is.
     None,
@@ -19,6 +19,10 @@ pub enum Flaw {
     TimesOfParts,
     /// Nobody looks again at what a lost message would have told.
     NeverLooksAgain,
+    /// What is to be told to other servers begins to gather anew at every event.
+    GathersAnew,
+    /// Cleaning looks for what has expired by the server's own clock, and goes on although nothing changes.
+    CleansByOwnClock,
     /// A commit is taken whatever has moved.
     ChecksNothing,
     /// A commit that is said to be taken sometimes is not.

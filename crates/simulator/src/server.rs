@@ -46,11 +46,16 @@ impl Server {
     pub(crate) async fn start(world: &World, number: usize) -> Arc<Self> {
         let (ahead_us, drift_us) = world.plan.clocks[number];
         let clock = SimClock::new(world.begin, ahead_us, drift_us);
-        let link = Arc::new(Link::new(world.store.random.clone(), world.plan.call_loss, world.plan.calm));
+        let (loss, until) = (world.plan.call_loss, world.begin + world.plan.busy_for);
+        let link = Arc::new(Link::new(world.store.random.clone(), (loss, until), world.plan.calm));
         let tally = loop {
             let (store, bus, link) = (world.store.clone(), world.bus.clone(), link.clone());
             let wire = SimWire { store: store.clone(), bus, link: link.clone(), server: world.store.random.next() };
-            let engine = SimEngine { store, link, clock, follower: Follower::new(wire) };
+            let follower = match world.plan.flaw {
+                Flaw::GathersAnew => Follower::gathering_anew(wire),
+                _ => Follower::new(wire),
+            };
+            let engine = SimEngine { store, link, clock, follower };
             match Tally::on(Arc::new(engine), options(world, clock)).await {
                 Ok(tally) => break tally,
                 Err(_) => sleep(Duration::from_millis(200)).await,
@@ -130,6 +135,7 @@ fn options(world: &World, clock: SimClock) -> Options {
         runner: RunnerOptions { seed: Some(world.store.random.next()), ..RunnerOptions::default() },
         clock: Some(Arc::new(clock)),
         look_every: (world.plan.flaw == Flaw::NeverLooksAgain).then_some(a_day),
+        cleans_by_own_clock: world.plan.flaw == Flaw::CleansByOwnClock,
         ..Options::default()
     }
 }

@@ -3,7 +3,7 @@
 use tally_simulator::{Flaw, run};
 
 fn is_found(flaw: Flaw, as_what: &str) {
-    let found = (0..60).any(|seed| run(seed, flaw).problems.iter().any(|problem| problem.contains(as_what)));
+    let found = (0..200).any(|seed| run(seed, flaw).problems.iter().any(|problem| problem.contains(as_what)));
     assert!(found, "{flaw:?} is not found");
 }
 
@@ -21,6 +21,17 @@ fn parts_of_a_store_with_clocks_of_their_own_are_found() {
 fn a_server_that_never_looks_again_is_found() {
     is_found(Flaw::NeverLooksAgain, "after it was revoked");
     is_found(Flaw::NeverLooksAgain, "old");
+}
+
+#[test]
+fn a_server_that_gathers_anew_at_every_event_is_found() {
+    is_found(Flaw::GathersAnew, "old");
+    is_found(Flaw::GathersAnew, "after it was revoked");
+}
+
+#[test]
+fn a_server_that_cleans_by_its_own_clock_is_found() {
+    is_found(Flaw::CleansByOwnClock, "for nothing");
 }
 
 #[test]

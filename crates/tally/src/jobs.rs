@@ -13,8 +13,9 @@ use tally_engine::{Clock, Engine, Lease, Place, Range, Runner};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::Error;
+use crate::clean::{self, Cleaning};
 use crate::verify::{self, Verifying};
-use crate::{Error, clean};
 
 /// How often to look for work that nobody announced, or whose announcement was lost.
 const LOOK_EVERY: Duration = Duration::from_secs(20);
@@ -33,8 +34,7 @@ pub(crate) struct Carrier<E> {
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) look_every: Option<Duration>,
-    /// How long a job that has ended can be asked for.
-    pub(crate) jobs_ttl_ms: u64,
+    pub(crate) cleaning: Cleaning,
     /// Whether it is.
     pub(crate) carries: Arc<AtomicBool>,
 }
@@ -78,7 +78,7 @@ impl<E: Engine> Carrier<E> {
         }
         self.verify(verifying).await?;
         let done = jobs(&*self.engine, &self.runner).await;
-        let more = clean::clean(&*self.engine, &self.runner, &*self.clock, self.jobs_ttl_ms).await;
+        let more = clean::clean(&*self.engine, &self.runner, &*self.clock, self.cleaning).await;
         done?;
         Ok(if more? { Duration::ZERO } else { self.look_every.unwrap_or(LOOK_EVERY) })
     }

@@ -68,6 +68,9 @@ pub struct Options {
     /// How often to look for what other servers may have said in vain; left out, often enough that all of it is known
     /// within a minute.
     pub look_every: Option<Duration>,
+    /// Wrong on purpose, so that the simulator can see that it is found: cleaning goes by this server's own clock.
+    #[doc(hidden)]
+    pub cleans_by_own_clock: bool,
 }
 
 /// An open Tally. Clones share it.
@@ -167,9 +170,10 @@ impl<E: Engine> Tally<E> {
             };
             tasks.push(tokio::spawn(follower.run(stopped.clone())));
         }
-        let (carries, jobs_ttl_ms) = (tally.inner.carries_jobs.clone(), tally.inner.catalog.jobs_ttl_ms);
-        let look_every = options.look_every;
-        let carrier = jobs::Carrier { engine, runner, clock, look_every, jobs_ttl_ms, carries };
+        let (carries, look_every) = (tally.inner.carries_jobs.clone(), options.look_every);
+        let cleaning =
+            clean::Cleaning { jobs_ttl_ms: tally.inner.catalog.jobs_ttl_ms, by_own_clock: options.cleans_by_own_clock };
+        let carrier = jobs::Carrier { engine, runner, clock, look_every, cleaning, carries };
         tasks.push(tokio::spawn(carrier.run(tally.inner.new_job.clone(), stopped)));
         drop(tasks);
         Ok(tally)

@@ -133,8 +133,19 @@ pub struct Follower<W: Wire> {
 impl<W: Wire> Follower<W> {
     /// A follower that has not begun.
     pub fn new(wire: W) -> Self {
+        Self::start(wire, false)
+    }
+
+    /// One that begins to gather anew at every event, and so says nothing for as long as they come. Only for the
+    /// simulator, which must find it.
+    #[doc(hidden)]
+    pub fn gathering_anew(wire: W) -> Self {
+        Self::start(wire, true)
+    }
+
+    fn start(wire: W, gathers_anew: bool) -> Self {
         let shared = Arc::new(Shared::default());
-        let task = Task::new(wire, shared.clone());
+        let task = Task::new(wire, shared.clone(), gathers_anew);
         Self { shared, idle: Mutex::new(Some(task)) }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Task<W> {
     shared: Arc<Shared>,
     /// Work that this server holds.
     leases: Vec<Lease>,
+    /// Wrong on purpose: every event moves the moment at which what gathers goes out.
+    gathers_anew: bool,
 }
 
 /// Why a task ends.
@@ -46,8 +48,8 @@ async fn within<T>(call: impl Future<Output = Result<T, StoreError>>) -> Result<
 }
 
 impl<W: Wire> Task<W> {
-    pub(super) fn new(wire: W, shared: Arc<Shared>) -> Self {
-        Self { wire, shared, leases: Vec::new() }
+    pub(super) fn new(wire: W, shared: Arc<Shared>, gathers_anew: bool) -> Self {
+        Self { wire, shared, leases: Vec::new(), gathers_anew }
     }
 
     pub(super) async fn run(mut self) {
@@ -99,7 +101,7 @@ impl<W: Wire> Task<W> {
         let mut beat_at = Instant::now() + BEAT;
         let mut flush_at: Option<Instant> = None;
         loop {
-            if flush_at.is_none() && self.shared.is_due() {
+            if (flush_at.is_none() || self.gathers_anew) && self.shared.is_due() {
                 flush_at = Some(Instant::now() + GATHER);
             }
             tokio::select! {

@@ -3,6 +3,7 @@
 //! Nothing here has a clock, randomness, I/O or async. Time and ids arrive with the command,
 //! rows arrive through a [`View`], and a rule answers with a reply and a list of changes.
 
+pub mod bounded;
 pub mod catalog;
 pub mod command;
 pub mod condition;

@@ -7,10 +7,11 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Command, ScoreChange};
+use crate::bounded::{AtMost, BoundedMeta};
 use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
-use crate::meta::Meta;
+use crate::limits::UNIQUE_MEMBERS_MAX;
 
 /// A command as a client writes it in a batch: one flat form for all, which reads faster than a
 /// tagged enum and names the field that is missing.
@@ -39,7 +40,7 @@ pub struct Written {
     /// What to attach.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
-    meta: Option<Meta>,
+    meta: Option<BoundedMeta>,
     /// The counter: count.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
@@ -76,7 +77,8 @@ pub struct Written {
     member: Option<SubjectId>,
     /// Who was seen: observe.
     #[serde(default)]
-    members: Option<Vec<String>>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
+    members: Option<AtMost<String, UNIQUE_MEMBERS_MAX>>,
     /// The day, or `today`, which is also the default: attend.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
@@ -196,7 +198,7 @@ impl TryFrom<Written> for Command {
         Ok(match op {
             Op::Relate | Op::Unrelate | Op::Toggle => {
                 let (relation, object, subject) = (need!(relation), need!(object), need!(subject));
-                let (kind, meta) = (written.kind, written.meta);
+                let (kind, meta) = (written.kind, written.meta.map(|meta| meta.0));
                 match op {
                     Op::Relate => Self::Relate { relation, object, subject, kind, meta },
                     Op::Toggle => Self::Toggle { relation, object, subject, kind, meta },
@@ -204,7 +206,7 @@ impl TryFrom<Written> for Command {
                 }
             }
             Op::Count => Self::Count { counter: need!(counter), key: need!(key), by: written.by.unwrap_or(1) },
-            Op::Observe => Self::Observe { unique: need!(unique), key: need!(key), members: need!(members) },
+            Op::Observe => Self::Observe { unique: need!(unique), key: need!(key), members: need!(members).0 },
             Op::Attend => Self::Attend {
                 sheet: need!(sheet),
                 day: written.day.and_then(|day| day.0),

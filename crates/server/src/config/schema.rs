@@ -214,7 +214,7 @@ pub const SETTINGS: &[Setting] = &[
         Kind::Integer(65_536, 1 << 40),
         "134217728",
         File,
-        "Most bytes that all unfinished requests hold together: headers that are not whole yet, and bodies\nuntil they are answered. Past it: 503 with Retry-After.",
+        "Most bytes that all unfinished requests hold together: headers that are not whole yet, and bodies,\nwith what is read out of a batch, until they are answered. Past it: 503 with Retry-After.",
     ),
     row(
         "limits.connections_max",

@@ -119,11 +119,16 @@ async fn collect(body: &mut Body, room: &Room, bytes_max: usize) -> Result<Vec<u
             return Err(too_large(bytes_max));
         }
         if !room.grow(part.len()) {
-            return Err(Problem::new("overloaded", "unfinished requests hold all that they may; try again shortly"));
+            return Err(no_room());
         }
         bytes.extend_from_slice(&part);
     }
     Ok(bytes)
+}
+
+/// What is said where other requests hold all that there is.
+pub fn no_room() -> Problem {
+    Problem::new("overloaded", "unfinished requests hold all that they may; try again shortly")
 }
 
 fn too_large(bytes_max: usize) -> Problem {

@@ -100,3 +100,43 @@ async fn calls_without_a_time_limit_do_not_wait_for_their_body_for_ever() {
         parse(&raw.rest().await).problem(400, "bad_request");
     }
 }
+
+#[tokio::test]
+async fn a_meta_of_many_values_is_refused_as_any_that_is_too_large() {
+    let server = Server::start("").await;
+    let admin = server.client();
+    let many = format!("{{\"a\":[{}0]}}", "0,".repeat(500_000));
+    let body = |field: &str| format!("{{\"{field}\":{many}}}");
+    let json = "application/json";
+    for _ in 0..2 {
+        admin.put(LIKE).body(json, body("meta")).problem(413, "too_large").await;
+        admin.post(&format!("{LIKE}/toggle")).body(json, body("meta")).problem(413, "too_large").await;
+        admin.put("/v1/objects/post:1").body(json, body("attributes")).problem(413, "too_large").await;
+    }
+    let command = |meta: &str| {
+        format!("{{\"op\":\"relate\",\"relation\":\"like\",\"object\":\"post:1\",\"subject\":\"a\",\"meta\":{meta}}}")
+    };
+    let batch = |atomic: bool| {
+        let commands = format!("{},{}", command("{}"), command(&many));
+        admin.post("/v1/batch").body(json, format!("{{\"atomic\":{atomic},\"commands\":[{commands}]}}"))
+    };
+    let refused = batch(true).problem(409, "batch_refused").await;
+    assert_eq!((&refused["index"], &refused["cause"]), (&json!(1), &json!("too_large")));
+    let results = batch(false).ok().await["results"].clone();
+    assert_eq!((&results[0]["changed"], &results[1]["code"]), (&json!(true), &json!("too_large")));
+}
+
+#[tokio::test]
+async fn what_is_read_out_of_a_batch_counts_among_what_is_held() {
+    let server = Server::start("[limits]\nunfinished_bytes_max = 1048576\n").await;
+    let admin = server.client();
+    let commands = |meta: Value| -> Vec<Value> {
+        let command = |n| json!({"op": "relate", "relation": "like", "object": "post:1", "subject": format!("fan-{n}"), "meta": meta});
+        (0..20).map(command).collect()
+    };
+    let send = |meta: Value| admin.post("/v1/batch").json(&json!({"commands": commands(meta)}));
+    send(json!({"a": vec![0; 8_000]})).problem(503, "overloaded").await;
+    assert_eq!(admin.count("like", "post:1").await, 0);
+    send(json!({"a": "0".repeat(16_000)})).ok().await;
+    assert_eq!(admin.count("like", "post:1").await, 20);
+}

@@ -1,17 +1,15 @@
 //! Many commands in one request.
 
-use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use futures_util::future::join_all;
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tally::core::Refusal;
+use tally::core::bounded::{AtMost, held_bytes};
 use tally::core::command::{Call as Asked, Command, Cost, Decided, Once, Reply, Written};
 use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
@@ -21,7 +19,8 @@ use utoipa::ToSchema;
 use super::Outcome;
 use crate::app::App;
 use crate::auth::policy::Call;
-use crate::http::body::{parse, read_body};
+use crate::door::memory::Room;
+use crate::http::body::{no_room, parse, read_body};
 use crate::http::problem::Problem;
 use crate::http::reply::{self, BatchItem};
 use crate::http::request::Caller;
@@ -35,56 +34,45 @@ struct Sent<C> {
     atomic: bool,
     #[serde(default)]
     dry_run: bool,
-    #[serde(deserialize_with = "at_most", bound(deserialize = "C: Deserialize<'de>"))]
-    commands: Vec<C>,
+    #[serde(bound(deserialize = "C: Deserialize<'de>"))]
+    commands: AtMost<C, COMMANDS_READ_MAX>,
 }
 
 /// Commands that are read at all. A body may hold millions of things that are none, and each would take many times its
 /// own size before it is refused.
 const COMMANDS_READ_MAX: usize = 10_000;
 
-/// Reads commands up to one more than anybody may send, and passes over the rest: so many are refused by their number.
-fn at_most<'de, C: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<C>, D::Error> {
-    struct Commands<C>(PhantomData<C>);
-    impl<'de, C: Deserialize<'de>> Visitor<'de> for Commands<C> {
-        type Value = Vec<C>;
-
-        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-            to.write_str("a list of commands")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<C>, A::Error> {
-            let mut commands = Vec::new();
-            while commands.len() <= COMMANDS_READ_MAX {
-                match items.next_element()? {
-                    Some(command) => commands.push(command),
-                    None => return Ok(commands),
-                }
-            }
-            while items.next_element::<IgnoredAny>()?.is_some() {}
-            Ok(commands)
-        }
-    }
-    from.deserialize_seq(Commands(PhantomData))
-}
-
 /// A batch with every command read or refused on its own.
-type Read = Sent<Result<Command, Refusal>>;
+struct Read {
+    atomic: bool,
+    dry_run: bool,
+    commands: Vec<Result<Command, Refusal>>,
+}
 
 /// Reads a batch in one go; only where that fails, command by command, to say which is wrong.
 fn read_batch(bytes: &[u8]) -> Result<Read, Problem> {
-    if let Ok(Sent { atomic, dry_run, commands }) = parse::<Sent<Command>>(bytes) {
-        return Ok(Sent { atomic, dry_run, commands: commands.into_iter().map(Ok).collect() });
+    if let Ok(Sent { atomic, dry_run, commands: AtMost(commands) }) = parse::<Sent<Command>>(bytes) {
+        return Ok(Read { atomic, dry_run, commands: commands.into_iter().map(Ok).collect() });
     }
-    let Sent { atomic, dry_run, commands }: Sent<&RawValue> = parse(bytes)?;
+    let Sent { atomic, dry_run, commands: AtMost(commands) }: Sent<&RawValue> = parse(bytes)?;
     if commands.len() > COMMANDS_READ_MAX {
         // Too many, whatever they are.
         let nothing = |_| Err(Refusal::bad_request("too many commands to look at"));
-        return Ok(Sent { atomic, dry_run, commands: commands.into_iter().map(nothing).collect() });
+        return Ok(Read { atomic, dry_run, commands: commands.into_iter().map(nothing).collect() });
     }
     let wrong = |error| Refusal::bad_request(format!("the command is wrong: {error}"));
     let commands = commands.into_iter().map(|raw| serde_json::from_str(raw.get()).map_err(wrong)).collect();
-    Ok(Sent { atomic, dry_run, commands })
+    Ok(Read { atomic, dry_run, commands })
+}
+
+/// About as many bytes as commands hold, now that they are read: many small values take far more room than their text.
+fn held(commands: &[Result<Command, Refusal>]) -> usize {
+    let behind = |command: &Command| match command {
+        Command::Relate { meta: Some(meta), .. } | Command::Toggle { meta: Some(meta), .. } => held_bytes(meta),
+        Command::Observe { members, .. } => members.iter().map(|member| size_of::<String>() + member.len()).sum(),
+        _ => 0,
+    };
+    size_of_val(commands) + commands.iter().flatten().map(behind).sum::<usize>()
 }
 
 fn yes() -> bool {
@@ -125,8 +113,12 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
     caller.signed_in()?;
     let headers = request.headers().clone();
     let limits = &app.settings.limits;
+    let room = request.extensions().get::<Arc<Room>>().cloned();
     let bytes = read_body(request, &app, limits.batch_bytes_max).await?;
     let sent = read_batch(&bytes)?;
+    if room.is_some_and(|room| !room.grow(held(&sent.commands))) {
+        return Err(no_room());
+    }
     let commands_max = if sent.atomic { ATOMIC_COMMANDS_MAX } else { limits.batch_commands_max };
     if sent.commands.len() > commands_max {
         let kind = if sent.atomic { "an atomic batch" } else { "a batch" };

@@ -3,6 +3,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use tally::core::bounded::AtMost;
+use tally::core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX};
 use tally::core::query::FeedAnswer;
 use tally::core::{Name, ObjectId, Query, SubjectId};
 use utoipa::ToSchema;
@@ -25,15 +27,15 @@ pub struct FeedBody {
     viewer: Option<SubjectId>,
     /// The objects, answered in this order.
     #[schema(value_type = Vec<String>, max_items = 200)]
-    objects: Vec<ObjectId>,
+    objects: AtMost<ObjectId, FEED_OBJECTS_MAX>,
     /// The relations.
     #[serde(default)]
     #[schema(value_type = Vec<String>, max_items = 16)]
-    relations: Vec<Name>,
+    relations: AtMost<Name, FEED_RELATIONS_MAX>,
     /// Counters to read too; an object's id is the key.
     #[serde(default)]
     #[schema(value_type = Vec<String>, max_items = 16)]
-    counters: Vec<Name>,
+    counters: AtMost<Name, FEED_RELATIONS_MAX>,
 }
 
 /// Counts and counters of many objects, and whether the viewer is in each
@@ -44,7 +46,7 @@ pub struct FeedBody {
 )]
 pub async fn read(State(app): State<App>, caller: Caller, Json(body): Json<FeedBody>) -> Outcome {
     caller.signed_in()?;
-    let FeedBody { viewer, objects, relations, counters } = body;
+    let FeedBody { viewer, objects: AtMost(objects), relations: AtMost(relations), counters: AtMost(counters) } = body;
     if !counters.is_empty() {
         caller.may(Call::ReadCounter, None, None)?;
     }

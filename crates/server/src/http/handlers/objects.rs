@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use tally::core::bounded::BoundedMeta;
 use tally::core::command::{Call as Asked, Command, JobReply, ObjectReply};
-use tally::core::meta::Meta;
 use tally::core::{ObjectId, Query};
 use utoipa::ToSchema;
 
@@ -25,7 +25,7 @@ pub struct ObjectBody {
     /// Free-form attributes; `owner` is what `allow_self` looks at.
     #[serde(default)]
     #[schema(value_type = Object)]
-    attributes: Meta,
+    attributes: BoundedMeta,
 }
 
 /// Register an object, or change what it is registered with
@@ -43,7 +43,7 @@ pub async fn put(
 ) -> Outcome {
     caller.may(Call::PutObject, None, None)?;
     let object = ObjectId::new(&object)?;
-    let command = Command::PutObject { object, status: body.status, attributes: body.attributes };
+    let command = Command::PutObject { object, status: body.status, attributes: body.attributes.0 };
     reply::decided(StatusCode::OK, app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?)
 }
 

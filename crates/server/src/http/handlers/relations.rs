@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use tally::core::bounded::BoundedMeta;
 use tally::core::command::{Call as Asked, Command, Decided, EdgeReply};
 use tally::core::limits::PAGE_ITEMS_DEFAULT;
-use tally::core::meta::Meta;
 use tally::core::query::{CountAnswer, EdgeAnswer, ListAnswer};
 use tally::core::rows::Side;
 use tally::core::{Name, ObjectId, Query, SubjectId};
@@ -27,7 +27,7 @@ pub struct EdgeBody {
     /// What to attach, as the relation's shape declares.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
-    meta: Option<Meta>,
+    meta: Option<BoundedMeta>,
     /// Which kind, where the relation has `one_of`.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
@@ -94,7 +94,7 @@ pub async fn relate(
 ) -> Outcome {
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
-    let EdgeBody { kind, meta } = body;
+    let (kind, meta) = (body.kind, body.meta.map(|meta| meta.0));
     let command = Command::Relate { relation, object, subject: subject.clone(), kind, meta };
     write(&app, &caller, Call::Relate, &subject, command).await
 }
@@ -163,6 +163,7 @@ pub async fn toggle(
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
     caller.may(Call::Toggle, Some(&subject), None)?;
     let (EdgeBody { kind, meta }, once) = posted.read(&app, &caller)?;
+    let meta = meta.map(|meta| meta.0);
     let command = Command::Toggle { relation, object, subject, kind, meta };
     told(&app, &caller, app.tally.apply(Asked { auth: caller.facts(), command, once }).await?).await
 }

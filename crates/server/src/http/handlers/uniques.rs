@@ -2,7 +2,9 @@
 
 use axum::extract::{RawQuery, State};
 use serde::Deserialize;
+use tally::core::bounded::AtMost;
 use tally::core::command::{Command, UniqueReply};
+use tally::core::limits::UNIQUE_MEMBERS_MAX;
 use tally::core::query::{CountingQuery, UniqueAnswer};
 use tally::core::{KeyId, Name, Query};
 use utoipa::ToSchema;
@@ -18,8 +20,8 @@ use crate::http::request::{Caller, Segments, listed};
 #[serde(deny_unknown_fields)]
 pub struct ObserveBody {
     /// Any texts of 1 to 256 bytes.
-    #[schema(min_items = 1, max_items = 1000)]
-    members: Vec<String>,
+    #[schema(value_type = Vec<String>, min_items = 1, max_items = 1000)]
+    members: AtMost<String, UNIQUE_MEMBERS_MAX>,
 }
 
 /// Note who was seen
@@ -44,7 +46,7 @@ pub async fn observe(
     caller.may(Call::Observe, None, None)?;
     let (unique, key) = (Name::new(&unique)?, KeyId::new(&key)?);
     let (ObserveBody { members }, once) = posted.read(&app, &caller)?;
-    apply(&app, &caller, Command::Observe { unique, key, members }, once).await
+    apply(&app, &caller, Command::Observe { unique, key, members: members.0 }, once).await
 }
 
 /// How many different ones are in a key?

@@ -80,6 +80,7 @@ pub(crate) fn attempt(
 
 /// The only match on [`Command`] that leads to a rule.
 fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    subject::check_name(command)?;
     match command {
         Command::Relate { relation, object, subject, kind, meta } => {
             let edge = relation::edge_key(relation, object, subject);

@@ -69,6 +69,16 @@ checked_text!(
     check_key
 );
 
+impl SubjectId {
+    /// Stands for whoever asks, in paths and in bodies: nobody's name, as nobody could be reached under it.
+    pub const ME: &str = "me";
+
+    /// Whether it is that word.
+    pub fn is_me(&self) -> bool {
+        self.as_str() == Self::ME
+    }
+}
+
 impl ObjectId {
     /// The part before the colon.
     pub fn kind(&self) -> &str {

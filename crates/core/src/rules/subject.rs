@@ -2,13 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use crate::command::{JobReply, Reply};
+use crate::command::{Command, JobReply, Reply, ScoreChange};
 use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
 use crate::rows::{Forgotten, Job, JobId, JobKind, Key, Row, Subject, Suspension, TotalKey, Work};
 use crate::rules::{forget, job};
 use crate::view::{Stop, View};
+
+/// Refuses whatever would make somebody called `me`: whoever asks is meant by it, so nobody could suspend or forget such a
+/// one. What takes away passes, so that one who was made so before can go.
+pub fn check_name(command: &Command) -> Result<(), Refusal> {
+    match command {
+        Command::Relate { subject, .. }
+        | Command::Toggle { subject, .. }
+        | Command::Attend { subject, present: true, .. }
+        | Command::Score { member: subject, change: ScoreChange::By(_) | ScoreChange::To(_), .. }
+            if subject.is_me() =>
+        {
+            Err(Refusal::bad_request("`me` stands for the subject of a user's token, and is no subject's name"))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Reads what is known about a subject.
 pub fn read(subject: &SubjectId, view: &mut View) -> Result<Subject, Stop> {

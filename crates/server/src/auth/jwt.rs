@@ -126,6 +126,7 @@ impl JwtVerifier {
             .get(&self.subject_claim)
             .and_then(Value::as_str)
             .and_then(|text| SubjectId::new(text).ok())
+            .filter(|subject| !subject.is_me())
             .ok_or_else(|| JwtError::BadClaim(self.subject_claim.clone()))?;
         let auth = Arc::new(json!({"kind": "user", "subject": subject.as_str(), "claims": claims}));
         let user = Arc::new(User { subject, auth, expires_s });

@@ -87,8 +87,8 @@ impl Caller {
     /// A subject that the caller names, in a path, a query or a body; `me` is the token's own, and nobody else's name.
     pub fn subject(&self, segment: &str) -> Result<SubjectId, Problem> {
         match (segment, self.own_subject()) {
-            ("me", Some(own)) => Ok(own.clone()),
-            ("me", None) => Err(Problem::bad_request(
+            (SubjectId::ME, Some(own)) => Ok(own.clone()),
+            (SubjectId::ME, None) => Err(Problem::bad_request(
                 "`me` stands for the subject of a user's token, and is no subject's name; an API key has none",
             )),
             _ => Ok(SubjectId::new(segment)?),

@@ -55,6 +55,7 @@ async fn every_wrong_token_is_refused_with_its_reason() {
         (user_with("alice", json!({"sub": 42})), "sub"),
         (user_with("alice", json!({"sub": ""})), "sub"),
         (user_with("alice", json!({"sub": "a\nb"})), "sub"),
+        (user_with("alice", json!({"sub": "me"})), "sub"),
         (sign(Algorithm::RS256, "rsa", &rsa_other(), &claims("alice")), "signature"),
         (sign(Algorithm::RS256, "nobody-knows", &rsa(), &claims("alice")), "key"),
         (sign(Algorithm::RS256, "ed", &rsa(), &claims("alice")), "algorithm"),

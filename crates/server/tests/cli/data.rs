@@ -146,6 +146,10 @@ fn refusals_are_one_line_with_their_code() {
         run(&["list", "like", "--object", "post:42", "--cursor", "x"]).fails(1, "bad_cursor: ");
         run(&["relate", "reaction", "post:42", "alice"]).fails(1, "bad_request: ");
         run(&["relate", "reaction", "post:42", "alice", "--kind", "hate", "--json"]).fails(1, "bad_request: ");
+        for nobody in [&["like", "post:42", "me"][..], &["board", "add", "points", "me", "5"]] {
+            run(nobody)
+                .fails(1, "bad_request: `me` stands for the subject of a user's token, and is no subject's name");
+        }
     });
 }
 

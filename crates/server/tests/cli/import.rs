@@ -179,12 +179,12 @@ fn a_dry_run_changes_nothing_and_says_what_would_be() {
 fn members_that_cannot_be_subjects_are_reported() {
     let old = Old::new();
     let long = "x".repeat(257);
-    old.ask(&[&format!("SADD comment:1:liked_by good bad\u{7} {long}"), "SADD comment:\u{1}:liked_by a b"]);
+    old.ask(&[&format!("SADD comment:1:liked_by good me bad\u{7} {long}"), "SADD comment:\u{1}:liked_by a b"]);
     old.redis.ask(&["SADD", "comment:1:liked_by", ""]).unwrap();
     for args in [&[][..], &["--dry-run"]] {
         let ran = old.import(&[args, &["--json"]].concat());
         let report = ran.any_json();
-        assert_eq!((ran.code, &report["members"], &report["refused"]), (1, &json!(6), &json!(5)), "{ran}");
+        assert_eq!((ran.code, &report["members"], &report["refused"]), (1, &json!(7), &json!(6)), "{ran}");
         let refused = report["refusals"].as_array().unwrap();
         let reason_of = |member: Value| {
             let found = refused.iter().find(|refused| refused["member"] == member);
@@ -193,6 +193,7 @@ fn members_that_cannot_be_subjects_are_reported() {
         assert_eq!(reason_of(json!("bad\u{7}")), "a subject has no control characters");
         assert_eq!(reason_of(json!(long)), "a subject has 1 to 256 bytes");
         assert_eq!(reason_of(json!("")), "it is empty");
+        assert!(reason_of(json!("me")).contains("no subject's name"), "{report}");
         assert_eq!(reason_of(Value::Null), "an object's id has no control characters", "all members of that key");
     }
     assert_eq!(old.subjects("comment:1"), ["good"]);

@@ -1,6 +1,9 @@
 //! A subject as a whole: forgotten, suspended, restored. Semantics 11.
 
-use super::check;
+use super::world::World;
+use super::{check, script};
+use crate::command::{Command, ScoreChange};
+use crate::id::{Name, SubjectId};
 
 #[test]
 fn forgetting_removes_everything_until_now_and_nothing_later() {
@@ -213,4 +216,29 @@ fn showing_leaves_what_was_forgotten_where_its_job_looks_last() {
         sweep job3 like/post:1/alice            -> job3 forget running edges=1
         "#,
     );
+}
+
+/// Nobody could suspend or forget a subject whose name means whoever asks.
+#[test]
+fn nobody_is_called_me() {
+    check(
+        r#"
+        relate like post:1 me                   -> bad_request
+        toggle like post:1 me                   -> bad_request
+        batch atomic relate like post:1 alice ; relate like post:1 me -> batch_refused 1 bad_request
+        batch each relate like post:1 alice ; toggle like post:1 me -> [active changed count=1; bad_request]
+        # One from before can be taken away.
+        unrelate like post:1 me                 -> inactive count=1
+        forget me                               -> job1 forget running edges=0
+        "#,
+    );
+    let (name, me) = (|text: &str| Name::new(text).unwrap(), SubjectId::new("me").unwrap());
+    let attend = |present| Command::Attend { sheet: name("daily"), day: None, subject: me.clone(), present };
+    let score = |change| Command::Score { board: name("points"), member: me.clone(), change };
+    let code = |command| World::new().apply(command, None).reply.unwrap_err().code();
+    for refused in [attend(true), score(ScoreChange::By(1)), score(ScoreChange::To(1))] {
+        assert_eq!(code(refused), "bad_request");
+    }
+    let relate = script::read(&World::new(), &["relate", "like", "post:1", "me2"]);
+    assert!(World::new().apply(relate, None).reply.is_ok());
 }

@@ -40,6 +40,10 @@ impl Cursor {
         }
         let stamp = stamp.try_into().map_err(|_| Refusal::BadCursor)?;
         let other = String::from_utf8(other.to_vec()).map_err(|_| Refusal::BadCursor)?;
+        // The check keeps mistakes out, not whoever counts it anew; and there are ids that no store takes.
+        if other.chars().any(char::is_control) {
+            return Err(Refusal::BadCursor);
+        }
         Ok(Self { stamp: Stamp(u64::from_be_bytes(stamp)), other })
     }
 }
@@ -115,6 +119,8 @@ mod tests {
         for other in [list(Side::Object, "post:2"), list(Side::Subject, "post:1")] {
             assert_eq!(Cursor::decode(&text, &other), Err(Refusal::BadCursor));
         }
+        let made_up = Cursor { stamp: Stamp(77), other: "a\0b".into() }.encode(&posts);
+        assert_eq!(Cursor::decode(&made_up, &posts), Err(Refusal::BadCursor), "no store takes that");
     }
 
     #[test]

@@ -7,8 +7,18 @@ use crate::limits::LABEL_BYTES_MAX;
 use crate::rows::{ApiKey, Key, Row};
 use crate::view::{Stop, View};
 
+/// Whether a key can be called so: stores take no other ids, and nobody is asked for one.
+fn is_id(id: &str) -> bool {
+    (1..=LABEL_BYTES_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Stores a key, made at the stamped time.
 pub fn put(id: &str, key: &ApiKey, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    if !is_id(id) {
+        return Err(
+            Refusal::bad_request(format!("a key's id has 1 to {LABEL_BYTES_MAX} visible ASCII characters")).into()
+        );
+    }
     if key.name.len() > LABEL_BYTES_MAX {
         return Err(Refusal::bad_request(format!("a key's name has at most {LABEL_BYTES_MAX} bytes")).into());
     }
@@ -25,6 +35,9 @@ pub fn put(id: &str, key: &ApiKey, context: &Context<'_>, view: &mut View) -> Re
 
 /// Ends a key. It stays listed, so that it is known what it was.
 pub fn revoke(id: &str, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    if !is_id(id) {
+        return Err(Refusal::NotFound("there is no key with such an id".into()).into());
+    }
     let row_key = Key::ApiKey(id.to_owned());
     let Some(Row::ApiKey(key)) = view.row(&row_key)? else {
         return Err(Refusal::NotFound(format!("there is no key `{id}`")).into());

@@ -25,6 +25,14 @@ async fn a_key_of_one_server_works_on_the_other_until_it_is_revoked(on: On) {
     assert_eq!(keys, b.client().get("/v1/keys").ok().await);
 }
 
+on!(an_id_that_is_none_is_not_found: postgres redis cluster);
+async fn an_id_that_is_none_is_not_found(on: On) {
+    let [server]: [Server; 1] = servers(&on.new_store(), "").await;
+    for id in ["a%00b", "a%0Ab", "a%20b", "%E2%82%AC", "nobodys", &"x".repeat(2_000)] {
+        server.client().delete(&format!("/v1/keys/{id}")).problem(404, "not_found").await;
+    }
+}
+
 on!(a_stream_ends_when_its_key_is_revoked_through_another_server: postgres redis cluster);
 async fn a_stream_ends_when_its_key_is_revoked_through_another_server(on: On) {
     let [a, b]: [Server; 2] = servers(&on.new_store(), "").await;

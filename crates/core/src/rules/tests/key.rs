@@ -56,3 +56,14 @@ fn a_name_has_a_limit() {
     assert_eq!(outcome(&mut world, put("k1", "a\0b")), "bad_request", "not every store can hold it");
     assert_eq!(outcome(&mut world, put("k1", &"x".repeat(LABEL_BYTES_MAX))), "changed");
 }
+
+#[test]
+fn an_id_that_no_store_takes_is_nobodys() {
+    let long = "x".repeat(LABEL_BYTES_MAX + 1);
+    for id in ["", "a\0b", "a b", "\u{7f}", "ключ", &long] {
+        let mut world = World::new();
+        assert_eq!(outcome(&mut world, revoke(id)), "not_found", "{id:?}");
+        assert_eq!(world.loads, 0, "the store is not asked for {id:?}");
+        assert_eq!(outcome(&mut world, put(id, "backend")), "bad_request", "{id:?}");
+    }
+}

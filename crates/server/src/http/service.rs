@@ -121,7 +121,7 @@ fn counted(
     if let Some(Code(code)) = response.extensions().get() {
         app.metrics.problem(code);
     }
-    let (id, took_us) = (plain(id), took.as_micros());
+    let (id, took_us) = (plain(id), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     if status.is_server_error() {
         tracing::warn!(id, method, path, status = status.as_u16(), took_us, "request failed");
     } else {

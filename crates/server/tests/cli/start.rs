@@ -72,10 +72,18 @@ fn the_log_is_json_lines_when_asked() {
     let server = world.serve_with(&["--log-format", "json", "--log-level", "debug"], Some(KEY));
     assert_eq!(server.run(&world, &["like", "post:42", "alice"]).code, 0);
     let log = until("the request is logged", || Some(server.log()).filter(|log| log.contains("\"status\":200")));
+    let mut requests = 0;
     for line in log.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         assert!(line["target"].as_str().unwrap().starts_with("tally"), "libraries stay quiet: {line}");
+        if line["message"] == "request" {
+            requests += 1;
+            assert!(line["status"].is_u64() && line["took_us"].is_u64(), "numbers are numbers: {line}");
+            let texts = ["id", "method", "path"].map(|name| line[name].as_str().unwrap());
+            assert!(texts.iter().all(|text| !text.is_empty() && !text.contains('"')), "{line}");
+        }
     }
+    assert!(requests > 0, "{log}");
     assert!(!log.contains(&format!("Bearer {KEY}")), "{log}");
 }
 

@@ -83,3 +83,56 @@ fn step(keys: impl Iterator<Item = Key>) -> Option<Command> {
     }
     (!limits.is_empty()).then_some(Command::ExpireLimits { limits })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tally_core::rows::Row;
+    use tally_core::{Catalog, SubjectId};
+    use tally_engine::RunnerOptions;
+    use tally_engine::clock::ManualClock;
+    use tally_engine::memory::Memory;
+
+    use super::*;
+
+    /// The jobs that there are, and whether each has ended.
+    async fn jobs(engine: &Memory, ids: &[JobId]) -> Vec<Option<bool>> {
+        let wants = Wants::rows(ids.iter().copied().map(Key::Job).collect());
+        let rows = engine.load(&wants).await.unwrap().rows;
+        rows.into_iter().map(|row| row.map(|row| matches!(row, Row::Job(job) if job.finished_at.is_some()))).collect()
+    }
+
+    #[tokio::test]
+    async fn a_job_that_has_ended_goes_after_its_time_and_no_other_does() {
+        const KEEP_MS: u64 = 60_000;
+        let (engine, clock) = (Arc::new(Memory::default()), ManualClock::at(1_000_000));
+        let mut catalog = Catalog::default();
+        catalog.jobs_ttl_ms = KEEP_MS;
+        let started =
+            Runner::start(engine.clone(), Arc::new(catalog), clock.clone(), RunnerOptions::default(), Arc::new(|_| {}))
+                .await;
+        let (runner, _running) = started.unwrap();
+        let apply = async |command| runner.apply(Call::system(command)).await.unwrap().reply.unwrap();
+        let forget = |who: &str| Command::Forget { subject: SubjectId::new(who).unwrap() };
+        let ids = ["early", "late", "open"].map(|who| forget(who).job().unwrap());
+        for (id, who) in ids.into_iter().zip(["early", "late", "open"]) {
+            apply(forget(who)).await;
+            if who == "late" {
+                clock.set(1_030_000);
+            }
+            if who != "open" {
+                apply(Command::Sweep { job: id, before: Stamp(u64::MAX), edges: Vec::new() }).await;
+            }
+        }
+        let cleaned = async |at_ms| {
+            clock.set(at_ms);
+            clean(&*engine, &runner, &clock, KEEP_MS).await.unwrap();
+            jobs(&engine, &ids).await
+        };
+        assert_eq!(cleaned(1_059_000).await, [Some(true), Some(true), Some(false)]);
+        assert_eq!(cleaned(1_061_000).await, [None, Some(true), Some(false)]);
+        assert_eq!(cleaned(1_091_000).await, [None, None, Some(false)]);
+        assert_eq!(cleaned(u64::MAX >> 22).await, [None, None, Some(false)], "what has not ended stays");
+    }
+}

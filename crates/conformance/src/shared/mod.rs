@@ -56,6 +56,7 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             a_subject_that_is_alone_is_counted_once_or_not_at_all,
             a_count_never_leaves_out_who_is_there,
             a_counter_tells_no_value_twice,
+            a_rehearsal_counts_what_it_adds,
             a_limit_that_nobody_could_exceed_is_not_exceeded,
             what_moves_together_is_told_together,
             attendance_in_batches_is_never_at_odds_with_itself;

@@ -167,6 +167,21 @@ pub(super) async fn a_counter_tells_no_value_twice<F: EngineFactory>(stand: Stan
     servers.stop(&Universe::default()).await;
 }
 
+/// What would become of additions shows each of them, and nothing is added.
+pub(super) async fn a_rehearsal_counts_what_it_adds<F: EngineFactory>(stand: Stand<F>) {
+    let servers = Servers::start(stand, Clocks::Apart).await;
+    for round in 0..2 {
+        let commands = vec![count(1), count(1), count(1), count(2), count(5)];
+        let Reply::Batch(answers) = servers.run(round, Command::Rehearse { commands }).await else { panic!() };
+        assert_eq!(answers.iter().map(value).collect::<Vec<_>>(), [1, 2, 3, 5, 10]);
+        let likes = ["ann", "bob"].map(|who| relate("like", "post:1", who)).to_vec();
+        let Reply::Batch(answers) = servers.run(round, Command::Rehearse { commands: likes }).await else { panic!() };
+        let counts = answers.iter().map(|answer| if let Ok(Reply::Edge(edge)) = answer { edge.count } else { 0 });
+        assert_eq!(counts.collect::<Vec<_>>(), [1, 2]);
+    }
+    servers.stop(&Universe::default()).await;
+}
+
 /// One edge stays, one comes and goes: never three, so never too many for a limit of two.
 pub(super) async fn a_limit_that_nobody_could_exceed_is_not_exceeded<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::Apart).await;

@@ -15,7 +15,7 @@ use crate::rows::{Key, Standing, TotalKey};
 #[derive(Clone, Debug)]
 pub(super) enum Look {
     Row(Key),
-    /// A total in the answer, with the value that was put there.
+    /// A total in the answer, and what it was before the call.
     Shown(TotalKey, i64),
     /// A total that was decided on.
     Decided(TotalKey),
@@ -77,6 +77,12 @@ impl View {
         let mut looks = std::mem::take(&mut self.looks);
         if !answered {
             looks.retain(|look| !matches!(look, Look::Shown(..) | Look::Rank(_)));
+        }
+        // Whoever wrote nothing may have rehearsed: what it added for that is taken back by now, and stays in the answer.
+        for look in &mut looks {
+            if let Look::Shown(key, before) = look {
+                *before = self.totals.get(key).map_or(0, |slot| slot.now);
+            }
         }
         let is_tied = wrote || looks.iter().any(|look| self.saw_a_change(look));
         self.traces.push(Trace { is_tied, looks });
@@ -143,8 +149,8 @@ impl View {
     /// What the totals in an answer are off by, as of the load.
     fn off_since_load(&self, looks: &[Look]) -> Vec<(TotalKey, i64)> {
         let off = |look: &Look| match look {
-            Look::Shown(key, shown) => {
-                let off = self.totals.get(key)?.loaded.checked_sub(*shown).filter(|off| *off != 0)?;
+            Look::Shown(key, before) => {
+                let off = self.totals.get(key)?.loaded.checked_sub(*before).filter(|off| *off != 0)?;
                 Some((key.clone(), off))
             }
             Look::Row(_) | Look::Decided(_) | Look::Rank(_) => None,

@@ -91,6 +91,24 @@ fn a_total_that_others_of_the_batch_move_is_shown_as_it_was_loaded() {
 }
 
 #[test]
+fn what_a_call_rehearses_stays_in_its_answer() {
+    let mut view = loaded(true);
+    call(&mut view, |view| {
+        write(view, "b");
+        view.add(&total("post:a"), 3).unwrap();
+    });
+    call(&mut view, |view| {
+        let start = view.savepoint();
+        for _ in 0..2 {
+            view.add(&total("post:a"), 1).unwrap();
+            look(view, "a");
+        }
+        view.rollback(start);
+    });
+    assert_eq!(view.judge().moments, [AT_COMMIT, Moment::Load(vec![(total("post:a"), -3)])]);
+}
+
+#[test]
 fn who_saw_what_the_batch_wrote_stands_on_the_commit_as_well() {
     let mut view = loaded(true);
     call(&mut view, |view| write(view, "a"));

@@ -127,7 +127,7 @@ mod tests {
         }
         let cleaned = async |at_ms| {
             clock.set(at_ms);
-            clean(&*engine, &runner, &clock, KEEP_MS).await.unwrap();
+            clean(&*engine, &runner, &clock, Cleaning { jobs_ttl_ms: KEEP_MS, by_own_clock: false }).await.unwrap();
             jobs(&engine, &ids).await
         };
         assert_eq!(cleaned(1_059_000).await, [Some(true), Some(true), Some(false)]);

@@ -20,6 +20,8 @@ use crate::slots::slot_of;
 
 /// Slots that are looked at together.
 const SLOTS_AT_ONCE: usize = 256;
+/// Objects and lists that are read together, where each holds little.
+const ENTRIES_AT_ONCE: usize = 256;
 /// A list of this length is sorted once for many pages.
 const REMEMBERED_FROM: usize = 10_000;
 /// And not longer than so.
@@ -89,13 +91,21 @@ impl Redis {
         let slots: Vec<u16> = self.used_slots().await?;
         let slots: Vec<u16> =
             slots.into_iter().filter(|slot| start.as_ref().is_none_or(|(first, _)| slot >= first)).collect();
+        let mut at_once = 1;
         for slots in slots.chunks(SLOTS_AT_ONCE) {
             let asking = slots.iter().map(|slot| self.entries_of(*slot, start.as_ref()));
-            for entry in try_join_all(asking).await?.into_iter().flatten() {
-                self.rows_behind(&entry, after, count, found).await?;
+            let entries: Vec<String> = try_join_all(asking).await?.into_iter().flatten().collect();
+            let mut left = entries.as_slice();
+            while !left.is_empty() {
+                let (now, later) = left.split_at(at_once.min(left.len()));
+                let asking = now.iter().map(|entry| self.rows_behind(entry, after, count));
+                let read: Vec<(Key, Row)> = try_join_all(asking).await?.into_iter().flatten().collect();
+                at_once = entries_for(count.saturating_sub(found.len() + read.len()), now.len(), read.len());
+                found.extend(read);
                 if found.len() >= count {
                     return Ok(());
                 }
+                left = later;
             }
         }
         Ok(())
@@ -119,26 +129,18 @@ impl Redis {
         texts(self.link.send(&command).await?)
     }
 
-    async fn rows_behind(
-        &self,
-        entry: &str,
-        after: Option<&Key>,
-        count: usize,
-        found: &mut Vec<(Key, Row)>,
-    ) -> Result<(), StoreError> {
+    async fn rows_behind(&self, entry: &str, after: Option<&Key>, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
         let is_last = after.and_then(row_entry).is_some_and(|last| last == entry);
         let rest = &entry[1..];
         match entry.as_bytes()[0] {
-            b'o' | b's' if is_last => Ok(()),
+            b'o' | b's' if is_last => Ok(Vec::new()),
             b'o' => {
                 let object = ObjectId::new(rest).map_err(|_| unreadable(entry))?;
-                found.extend(self.rows_of(vec![Key::Object(object)]).await?);
-                Ok(())
+                self.rows_of(vec![Key::Object(object)]).await
             }
             b's' => {
                 let subject = SubjectId::new(rest).map_err(|_| unreadable(entry))?;
-                found.extend(self.rows_of(vec![Key::Subject(subject)]).await?);
-                Ok(())
+                self.rows_of(vec![Key::Subject(subject)]).await
             }
             b'e' => {
                 let last = match after {
@@ -146,21 +148,18 @@ impl Redis {
                     _ => None,
                 };
                 let (object, relation) = rest.split_once('\0').ok_or_else(|| unreadable(entry))?;
-                self.edges_behind(object, relation, last, count, found).await
+                self.edges_behind(object, relation, last, count).await
             }
             _ => match listed(&self.keys, entry)? {
-                Listed::Row(_) if is_last => Ok(()),
-                Listed::Row(key) => {
-                    found.extend(self.rows_of(vec![key]).await?);
-                    Ok(())
-                }
+                Listed::Row(_) if is_last => Ok(Vec::new()),
+                Listed::Row(key) => self.rows_of(vec![key]).await,
                 Listed::Hash(hash, key_of) => {
                     let last = after.filter(|_| is_last).and_then(|key| match place(&self.keys, key) {
                         Place::Field(_, field) => Some(field),
                         Place::Key(_) => None,
                     });
                     let fields = self.members(&[&hash], "HKEYS", last.is_some()).await?;
-                    self.behind(&fields, last.as_deref(), key_of, count, found).await
+                    self.behind(&fields, last.as_deref(), key_of, count).await
                 }
             },
         }
@@ -172,8 +171,7 @@ impl Redis {
         relation: &str,
         last: Option<&str>,
         count: usize,
-        found: &mut Vec<(Key, Row)>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<(Key, Row)>, StoreError> {
         let list = self.keys.list(Side::Object, object, relation);
         let members = self.members(&[&list.shown, &list.hidden], "ZRANGE", last.is_some()).await?;
         let object = ObjectId::new(object).map_err(|_| unreadable(object))?;
@@ -182,7 +180,7 @@ impl Redis {
             let subject = SubjectId::new(member).ok()?;
             Some(Key::Edge(EdgeKey { object: object.clone(), relation: relation.clone(), subject }))
         };
-        self.behind(&members, last, key_of, count, found).await
+        self.behind(&members, last, key_of, count).await
     }
 
     /// The rows of members behind the last one, until there are enough.
@@ -192,8 +190,8 @@ impl Redis {
         last: Option<&str>,
         key_of: impl Fn(&str) -> Option<Key>,
         count: usize,
-        found: &mut Vec<(Key, Row)>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<(Key, Row)>, StoreError> {
+        let mut found = Vec::new();
         let first = members.partition_point(|member| last.is_some_and(|last| member.as_str() <= last));
         for members in members[first..].chunks(count) {
             let keys: Result<Vec<Key>, StoreError> =
@@ -203,7 +201,7 @@ impl Redis {
                 break;
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Everybody in a list of edges or in a hash, in the order of their names.
@@ -235,6 +233,12 @@ impl Redis {
         }
         Ok(members)
     }
+}
+
+/// How many entries to read next, by what the last ones held: most hold a row or a few, and cost the way to Redis and
+/// back; but of one with many rows a whole page is read, and what is beyond the page is read for nothing.
+fn entries_for(rows: usize, entries: usize, held: usize) -> usize {
+    (rows * entries / held.max(1)).clamp(1, ENTRIES_AT_ONCE)
 }
 
 fn job_key(id: &str) -> Option<Key> {

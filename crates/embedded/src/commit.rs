@@ -136,6 +136,11 @@ pub(crate) fn mark_of(before: Moment, after: Moment) -> Option<Mark> {
     (before.taken_back == after.taken_back).then_some(mark)
 }
 
+/// Whether all that was read was so at one moment.
+pub(crate) fn is_of_one(mark: Mark) -> bool {
+    mark.0.is_multiple_of(2)
+}
+
 /// Reads until nothing is taken back meanwhile.
 pub(crate) fn marked<T>(
     store: &Store,

@@ -48,12 +48,24 @@ pub struct Loaded {
     /// Whether all of it was true at one moment. A store that has to ask in several places cannot say so; then answers
     /// are checked by a commit, even those that changed nothing.
     pub at_once: bool,
+    /// The same, whether or not it is safe already: reads go by this.
+    pub of_one_moment: bool,
 }
 
 impl Default for Loaded {
     fn default() -> Self {
         let (rows, totals, ranks, also) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { rows, totals, ranks, also, mark: Mark::default(), now: None, newest: None, at_once: true }
+        Self {
+            rows,
+            totals,
+            ranks,
+            also,
+            mark: Mark::default(),
+            now: None,
+            newest: None,
+            at_once: true,
+            of_one_moment: true,
+        }
     }
 }
 

@@ -78,7 +78,8 @@ impl Redis {
         let mut loaded = loaded(wants, answers.into_iter().flatten());
         loaded.now = Some(now);
         // Slots are asked one by one; and where answers wait for replicas, so must those that change nothing.
-        loaded.at_once = questions.len() < 2 && !self.link.options().waits();
+        loaded.of_one_moment = questions.len() < 2;
+        loaded.at_once = loaded.of_one_moment && !self.link.options().waits();
         Ok(loaded)
     }
 

@@ -52,6 +52,7 @@ impl Engine for SimEngine {
             whole.now = whole.now.max(loaded.now);
         }
         whole.at_once = asked < 2;
+        whole.of_one_moment = whole.at_once;
         Ok(whole)
     }
 

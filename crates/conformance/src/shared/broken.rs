@@ -114,6 +114,7 @@ impl Engine for Broken {
             loaded.totals = self.shared.memory.load(&Wants::totals(wants.totals.clone())).await?.totals;
             loaded.also.clear();
             loaded.at_once = self.flaw == Flaw::LoadsInParts;
+            loaded.of_one_moment = loaded.at_once;
         }
         if self.flaw != Flaw::HasNoClock {
             loaded.now = Some(Stamp::at(Timestamp(self.shared.looks.fetch_add(1, Ordering::SeqCst))));

@@ -25,7 +25,7 @@ pub(crate) async fn readable<E: Engine>(
     let mut reader = Reader { engine, catalog, auth, now };
     let objects: BTreeSet<&ObjectId> = told.iter().map(|(edge, _)| &edge.object).collect();
     let wants = Wants::rows(objects.iter().map(|object| Key::Object((*object).clone())).collect());
-    let loaded = reader.load(&wants).await?;
+    let loaded = reader.load_settled(&wants).await?;
     // As in every other read: where servers share a store, their own clocks decide nothing.
     reader.now = loaded.now.map_or(now, Stamp::time);
     let found: BTreeMap<&ObjectId, Option<Row>> = objects.into_iter().zip(loaded.rows).collect();

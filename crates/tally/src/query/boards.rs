@@ -9,7 +9,7 @@ use tally_core::view::Wants;
 use tally_core::{BoardCursor, Name, Refusal, SubjectId, Timestamp};
 use tally_engine::{BoardFrom, Engine, Range};
 
-use super::Reader;
+use super::{Reader, TRIES_MAX};
 use crate::Error;
 
 impl<E: Engine> Reader<'_, E> {
@@ -49,37 +49,72 @@ impl<E: Engine> Reader<'_, E> {
             }
             (None, None) => BoardFrom::Rank(0),
         };
-        let page = self.scan(&Range::Board { board: key.clone(), from }, limit as usize).await?;
-        let rows: Vec<(SubjectId, Score)> = page.items.into_iter().filter_map(as_score).collect();
-        let last = rows.last().filter(|_| page.more);
-        let cursor = last.map(|(member, score)| BoardCursor { member: member.clone(), score: *score }.encode(&key));
-        let (items, members) = self.ranked(def, &key, rows).await?;
-        Ok(BoardAnswer { season: shown_season(def, &key), members, items, next_cursor: cursor })
+        for _ in 0..TRIES_MAX {
+            let page = self.scan(&Range::Board { board: key.clone(), from: from.clone() }, limit as usize).await?;
+            let rows: Vec<(SubjectId, Score)> = page.items.into_iter().filter_map(as_score).collect();
+            let last = rows.last().filter(|_| page.more);
+            let cursor = last.map(|(member, score)| BoardCursor { member: member.clone(), score: *score }.encode(&key));
+            if let Some((items, members)) = self.ranked(def, &key, rows, Some(&from), Some(page.more)).await? {
+                return Ok(BoardAnswer { season: shown_season(def, &key), members, items, next_cursor: cursor });
+            }
+        }
+        Err(Error::Overloaded)
     }
 
-    /// Gives each its rank, from that of the first; and says how many members there are.
+    /// Gives each its rank, from that of the first; and says how many members there are. All of it is loaded once more, at one
+    /// moment: nothing if somebody has moved since, or came in between, or if they do not follow `from` any more, or if it is not
+    /// so that there are `more` behind them, where that is known.
     async fn ranked(
         &self,
         def: &BoardDef,
         board: &BoardKey,
-        rows: Vec<(SubjectId, Score)>,
-    ) -> Result<(Vec<BoardItem>, u64), Error> {
+        shown: Vec<(SubjectId, Score)>,
+        from: Option<&BoardFrom>,
+        more: Option<bool>,
+    ) -> Result<Option<(Vec<BoardItem>, u64)>, Error> {
+        let key = |member: &SubjectId| ScoreKey { board: board.clone(), member: member.clone() };
+        let place = |(member, score): &(SubjectId, Score)| Standing::of(&key(member), *score);
+        let behind = match from {
+            Some(BoardFrom::Behind(member, score)) => Some((member.clone(), *score)),
+            Some(BoardFrom::Rank(_) | BoardFrom::Ahead(..)) | None => None,
+        };
         let all = Standing { board: board.clone(), score: -SCORE_MAX - 1, among: Among::Last };
         let mut ranks = vec![all];
-        let first = rows.first().map(|(member, score)| {
-            let key = ScoreKey { board: board.clone(), member: member.clone() };
-            let (standing, more) = board::rank_standing(def.ties, &key, *score);
-            ranks.extend([standing, Standing::of(&key, *score)]);
+        ranks.extend(behind.iter().map(place));
+        let first = shown.first().map(|first| {
+            let (standing, more) = board::rank_standing(def.ties, &key(&first.0), first.1);
+            ranks.extend([standing, place(first)]);
             more
         });
-        let loaded = self.load(&Wants { ranks, ..Wants::default() }).await?.ranks;
-        let members = loaded.first().copied().unwrap_or(0);
-        let (Some(more), [_, before, place]) = (first, &loaded[..]) else { return Ok((Vec::new(), members)) };
-        let (mut rank, mut last) = (before + more, None);
-        let ranked = rows.into_iter().enumerate().map(|(index, (member, score))| {
+        ranks.extend(shown.last().map(place));
+        let listed = behind.iter().chain(&shown).map(|(member, _)| Key::Score(key(member)));
+        let loaded = self.load(&Wants { rows: listed.collect(), ranks, ..Wants::default() }).await?;
+        let (mut found, mut counts) = (loaded.rows.into_iter(), loaded.ranks.into_iter());
+        let mut count = || counts.next().unwrap_or(0);
+        let members = count();
+        let begins = match (&behind, from) {
+            (Some((_, score)), _) => {
+                let is_there = found.next().flatten() == Some(Row::Score(*score));
+                Some(count() + u64::from(is_there))
+            }
+            (None, Some(BoardFrom::Rank(rank))) => Some(*rank),
+            (None, Some(BoardFrom::Behind(..) | BoardFrom::Ahead(..)) | None) => None,
+        };
+        let Some(from_zero) = first else {
+            return Ok(begins.is_none_or(|begins| members <= begins).then_some((Vec::new(), members)));
+        };
+        let (before, place, last_place) = (count(), count(), count());
+        let stand = shown.iter().zip(found).all(|((_, score), row)| row == Some(Row::Score(*score)));
+        let follow = last_place.checked_sub(place) == Some(shown.len() as u64 - 1);
+        let ends = more.is_none_or(|more| more == (last_place + 1 < members));
+        if !stand || !follow || !ends || begins.is_some_and(|begins| begins != place) {
+            return Ok(None);
+        }
+        let (mut rank, mut last) = (before + from_zero, None);
+        let ranked = shown.into_iter().enumerate().map(|(index, (member, score))| {
             let moved = last.is_some_and(|last| last != score.score);
             rank = match def.ties {
-                Ties::FirstToReach => before + more + index as u64,
+                Ties::FirstToReach => before + from_zero + index as u64,
                 Ties::Shared if moved => place + 1 + index as u64,
                 Ties::Dense if moved => rank + 1,
                 Ties::Shared | Ties::Dense => rank,
@@ -87,7 +122,7 @@ impl<E: Engine> Reader<'_, E> {
             last = Some(score.score);
             BoardItem { member, score: score.score, rank }
         });
-        Ok((ranked.collect(), members))
+        Ok(Some((ranked.collect(), members)))
     }
 
     pub(super) async fn standing(
@@ -102,28 +137,49 @@ impl<E: Engine> Reader<'_, E> {
             return Err(Refusal::bad_request(format!("around is at most {AROUND_MAX}")).into());
         }
         let season = shown_season(def, &board);
-        let key = ScoreKey { board: board.clone(), member: member.clone() };
-        let Some(Row::Score(score)) = self.row(Key::Score(key)).await? else {
-            let (_, members) = self.ranked(def, &board, Vec::new()).await?;
-            return Ok(StandingAnswer { member, score: None, rank: None, season, members, around: None });
+        let key = Key::Score(ScoreKey { board: board.clone(), member: member.clone() });
+        let all = Standing { board: board.clone(), score: -SCORE_MAX - 1, among: Among::Last };
+        let wants = Wants { rows: vec![key], ranks: vec![all], ..Wants::default() };
+        for _ in 0..TRIES_MAX {
+            let loaded = self.load(&wants).await?;
+            let Some(Some(Row::Score(score))) = loaded.rows.first() else {
+                let members = loaded.ranks.first().copied().unwrap_or(0);
+                return Ok(StandingAnswer { member, score: None, rank: None, season, members, around: None });
+            };
+            let score = *score;
+            let [mut rows, behind] = self.neighbours(&board, &member, score, around).await?;
+            let place = rows.len();
+            // Where there are fewer than asked for, there are no more.
+            let from = (place < around as usize).then_some(BoardFrom::Rank(0));
+            let more = (behind.len() < around as usize).then_some(false);
+            rows.push((member.clone(), score));
+            rows.extend(behind);
+            let Some((items, members)) = self.ranked(def, &board, rows, from.as_ref(), more).await? else { continue };
+            let rank = items.get(place).map(|item| item.rank);
+            let around = (around > 0).then_some(items);
+            return Ok(StandingAnswer { member, score: Some(score.score), rank, season, members, around });
+        }
+        Err(Error::Overloaded)
+    }
+
+    /// Who stands right ahead of a member, and who right behind it.
+    async fn neighbours(
+        &self,
+        board: &BoardKey,
+        member: &SubjectId,
+        score: Score,
+        around: u32,
+    ) -> Result<[Vec<(SubjectId, Score)>; 2], Error> {
+        if around == 0 {
+            return Ok([Vec::new(), Vec::new()]);
+        }
+        let page = |from| async move {
+            let page = self.scan(&Range::Board { board: board.clone(), from }, around as usize).await?;
+            Ok::<Vec<(SubjectId, Score)>, Error>(page.items.into_iter().filter_map(as_score).collect())
         };
-        let mut rows = Vec::new();
-        if around > 0 {
-            let ahead = BoardFrom::Ahead(member.clone(), score);
-            let page = self.scan(&Range::Board { board: board.clone(), from: ahead }, around as usize).await?;
-            rows.extend(page.items.into_iter().rev().filter_map(as_score));
-        }
-        let place = rows.len();
-        rows.push((member.clone(), score));
-        if around > 0 {
-            let behind = BoardFrom::Behind(member.clone(), score);
-            let page = self.scan(&Range::Board { board: board.clone(), from: behind }, around as usize).await?;
-            rows.extend(page.items.into_iter().filter_map(as_score));
-        }
-        let (items, members) = self.ranked(def, &board, rows).await?;
-        let rank = items.get(place).map(|item| item.rank);
-        let around = (around > 0).then_some(items);
-        Ok(StandingAnswer { member, score: Some(score.score), rank, season, members, around })
+        let mut ahead = page(BoardFrom::Ahead(member.clone(), score)).await?;
+        ahead.reverse();
+        Ok([ahead, page(BoardFrom::Behind(member.clone(), score)).await?])
     }
 
     pub(super) async fn seasons(&self, name: &Name) -> Result<SeasonsAnswer, Error> {

@@ -13,6 +13,7 @@ mod jobs;
 mod keys;
 mod live;
 mod once;
+mod reads;
 mod refusals;
 mod tls;
 mod truth;

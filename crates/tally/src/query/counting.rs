@@ -1,5 +1,7 @@
 //! Reading what is counted.
 
+use std::collections::BTreeMap;
+
 use roaring::RoaringBitmap;
 use tally_core::limits::{ATTENDANCE_DAYS_MAX, UNION_KEYS_MAX};
 use tally_core::query::{
@@ -12,11 +14,11 @@ use tally_core::view::Wants;
 use tally_core::{Day, KeyId, Name, Refusal, Stamp, SubjectId, Timestamp};
 use tally_engine::Engine;
 
-use super::Reader;
+use super::{Reader, TRIES_MAX};
 use crate::Error;
 
 /// Chunks that are loaded at once: a few megabytes at most.
-const CHUNKS_AT_ONCE: usize = 512;
+const CHUNKS_AT_ONCE: usize = 2_048;
 
 impl<E: Engine> Reader<'_, E> {
     /// What time it is where writes are stamped: the store's, where it has one.
@@ -138,40 +140,41 @@ impl<E: Engine> Reader<'_, E> {
         let mut days = days;
         days.sort_unstable();
         days.dedup();
-        let lists = days.iter().map(|day| Key::Day(sheet.clone(), *day)).collect();
+        let lists: Vec<Key> = days.iter().map(|day| Key::Day(sheet.clone(), *day)).collect();
         let totals = days.iter().map(|day| TotalKey::Present { sheet: sheet.clone(), day: *day }).collect();
-        let loaded = self.load(&Wants { rows: lists, totals, ..Wants::default() }).await?;
-        let chunks_of = |row: &Option<Row>| if let Some(Row::Day(chunks)) = row { chunks.clone() } else { Vec::new() };
-        let lists: Vec<Vec<u64>> = loaded.rows.iter().map(chunks_of).collect();
-        let mut chunks: Vec<u64> = lists.iter().flatten().copied().collect();
-        chunks.sort_unstable();
-        chunks.dedup();
-        let mut count = 0;
-        for some in chunks.chunks((CHUNKS_AT_ONCE / days.len()).max(1)) {
-            let mut keys: Vec<Vec<Key>> = Vec::new();
-            for chunk in some {
-                let on = days.iter().zip(&lists).filter(|(_, list)| list.binary_search(chunk).is_ok());
-                let on = on.map(|(day, _)| Key::Chunk(ChunkKey { sheet: sheet.clone(), day: *day, chunk: *chunk }));
-                keys.push(on.collect());
+        let mut wants = Wants { rows: lists.clone(), totals, ..Wants::default() };
+        let mut loaded = self.load(&wants).await?;
+        for _ in 0..TRIES_MAX {
+            let listed = loaded.rows[..lists.len()].to_vec();
+            let chunks = chunks_of(sheet, &days, &listed, matching);
+            let keys: Vec<Key> = chunks.iter().flatten().cloned().collect();
+            // What was loaded last holds the lists, the totals and the chunks that are in these lists, all of one moment.
+            if wants.rows[lists.len()..] == keys {
+                let mut rows = loaded.rows.drain(lists.len()..);
+                let count = chunks.iter().map(|keys| counted(rows.by_ref().take(keys.len()), matching)).sum();
+                drop(rows);
+                return Ok(days_answer(count, matching, days, loaded.totals));
             }
-            if matching == Matching::All {
-                keys.retain(|keys| keys.len() == days.len());
+            if keys.len() > CHUNKS_AT_ONCE {
+                let count = self.counted_in_parts(&chunks, matching).await?;
+                return Ok(days_answer(count, matching, days, loaded.totals));
             }
-            let mut rows = self.load(&Wants::rows(keys.iter().flatten().cloned().collect())).await?.rows.into_iter();
-            for keys in keys {
-                let bits = rows.by_ref().take(keys.len()).map(|row| match row {
-                    Some(Row::Chunk(bits)) => bits.bitmap().clone(),
-                    _ => RoaringBitmap::new(),
-                });
-                let together = match matching {
-                    Matching::Any => bits.reduce(|a, b| a | b),
-                    Matching::All => bits.reduce(|a, b| a & b),
-                };
-                count += together.map_or(0, |together| together.len());
-            }
+            wants.rows = lists.iter().cloned().chain(keys).collect();
+            loaded = self.load(&wants).await?;
         }
-        let counted = days.into_iter().zip(loaded.totals).map(|(day, count)| CountedDay { day, count });
-        Ok(DaysAnswer { count, matching, days: counted.collect() })
+        Err(Error::Overloaded)
+    }
+
+    /// So many chunks are not loaded at once, so each of these loads is of its own moment.
+    async fn counted_in_parts(&self, chunks: &[Vec<Key>], matching: Matching) -> Result<u64, Error> {
+        let widest = chunks.iter().map(Vec::len).max().unwrap_or(1).max(1);
+        let mut count = 0;
+        for some in chunks.chunks((CHUNKS_AT_ONCE / widest).max(1)) {
+            let loaded = self.load(&Wants::rows(some.iter().flatten().cloned().collect())).await?;
+            let mut rows = loaded.rows.into_iter();
+            count += some.iter().map(|keys| counted(rows.by_ref().take(keys.len()), matching)).sum::<u64>();
+        }
+        Ok(count)
     }
 
     async fn limit(&self, name: &Name, key: &KeyId) -> Result<LimitAnswer, Error> {
@@ -190,6 +193,41 @@ impl<E: Engine> Reader<'_, E> {
             window_ms: def.window_us.div_ceil(1_000),
         })
     }
+}
+
+/// The chunks that are listed for these days, those of one number together.
+fn chunks_of(sheet: &Name, days: &[Day], lists: &[Option<Row>], matching: Matching) -> Vec<Vec<Key>> {
+    let mut chunks: BTreeMap<u64, Vec<Key>> = BTreeMap::new();
+    for (day, list) in days.iter().zip(lists) {
+        let Some(Row::Day(list)) = list else { continue };
+        for chunk in list {
+            let key = Key::Chunk(ChunkKey { sheet: sheet.clone(), day: *day, chunk: *chunk });
+            chunks.entry(*chunk).or_default().push(key);
+        }
+    }
+    let mut chunks: Vec<Vec<Key>> = chunks.into_values().collect();
+    if matching == Matching::All {
+        chunks.retain(|keys| keys.len() == days.len());
+    }
+    chunks
+}
+
+/// How many subjects are in any or in all of these chunks.
+fn counted(rows: impl Iterator<Item = Option<Row>>, matching: Matching) -> u64 {
+    let bits = rows.map(|row| match row {
+        Some(Row::Chunk(bits)) => bits.bitmap().clone(),
+        _ => RoaringBitmap::new(),
+    });
+    let together = match matching {
+        Matching::Any => bits.reduce(|a, b| a | b),
+        Matching::All => bits.reduce(|a, b| a & b),
+    };
+    together.map_or(0, |together| together.len())
+}
+
+fn days_answer(count: u64, matching: Matching, days: Vec<Day>, totals: Vec<i64>) -> DaysAnswer {
+    let counted = days.into_iter().zip(totals).map(|(day, count)| CountedDay { day, count });
+    DaysAnswer { count, matching, days: counted.collect() }
 }
 
 fn as_sketch(row: Option<&Row>) -> Option<&Sketch> {

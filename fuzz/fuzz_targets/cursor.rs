@@ -14,8 +14,8 @@ fuzz_target!(|text: &str| {
     if let Ok(cursor) = Cursor::decode(text, &own) {
         assert_eq!(cursor.encode(&own), text.to_ascii_lowercase());
     }
-    // The same text as the far end of an edge.
-    if text.len() <= 256 {
+    // The same text as the far end of an edge, which has no control characters: no id has any.
+    if text.len() <= 256 && !text.contains(char::is_control) {
         let cursor = Cursor { stamp: Stamp(text.len() as u64), other: text.to_owned() };
         let written = cursor.encode(&own);
         assert_eq!(Cursor::decode(&written, &own).as_ref(), Ok(&cursor));

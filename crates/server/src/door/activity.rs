@@ -1,6 +1,7 @@
 //! What a connection does, and how long it may go on doing it: to say nothing, to send its headers, to
 //! stand idle, to leave its answers unread.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,6 +14,9 @@ use crate::config::Limits;
 
 /// The first part of what is unfinished, which is not counted.
 const BYTES_FREE: usize = 4_096;
+
+/// How long a connection whose time is over may still show that it has done what it should.
+const SECOND_LOOK: Duration = Duration::from_millis(50);
 
 /// Why a connection is ended by the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +103,11 @@ impl Activity {
         self.since_ms.store(self.now_ms(), Ordering::Relaxed);
     }
 
+    /// Whether anything is done for it, rather than waiting for the client to take what it asked for.
+    fn works(&self) -> bool {
+        [&self.handled, &self.made].iter().any(|some| some.load(Ordering::Relaxed) > 0)
+    }
+
     fn is_busy(&self) -> bool {
         [&self.handled, &self.offered, &self.made].iter().any(|some| some.load(Ordering::Relaxed) > 0)
     }
@@ -158,7 +167,7 @@ impl Activity {
     pub fn dispensable(&self, grace: Duration) -> Option<(bool, Instant)> {
         let has_asked = self.has_asked.load(Ordering::Relaxed);
         let since = if has_asked { self.since() } else { Duration::ZERO };
-        let is_free = !self.is_busy() && !self.is_leaving.load(Ordering::Relaxed);
+        let is_free = !self.works() && !self.is_leaving.load(Ordering::Relaxed);
         (is_free && self.opened.elapsed() >= since + grace).then_some((has_asked, self.opened + since))
     }
 
@@ -175,7 +184,7 @@ impl Activity {
             return Some((Duration::from_millis(blocked_ms) + limits.request_timeout, Cut::Stalled));
         }
         if self.is_busy() {
-            let waits_for_client = self.handled.load(Ordering::Relaxed) == 0 && self.made.load(Ordering::Relaxed) == 0;
+            let waits_for_client = !self.works();
             let since = Duration::from_millis(self.since_ms.load(Ordering::Relaxed));
             return waits_for_client.then_some((since + limits.request_timeout, Cut::Stalled));
         }
@@ -186,8 +195,31 @@ impl Activity {
         })
     }
 
+    /// Lets a connection go on until it has ended, or is to be ended.
+    pub async fn watch<F: Future>(&self, limits: &Limits, mut work: Pin<&mut F>) -> Result<F::Output, Cut> {
+        loop {
+            let cut = tokio::select! {
+                biased;
+                done = work.as_mut() => return Ok(done),
+                cut = self.outstayed(limits) => cut,
+            };
+            if cut == Cut::Crowded {
+                return Err(cut);
+            }
+            // Perhaps it was the server that was late, and what was sent in time has not been read yet.
+            tokio::select! {
+                biased;
+                done = work.as_mut() => return Ok(done),
+                () = tokio::time::sleep(SECOND_LOOK) => {}
+            }
+            if self.deadline(limits).is_some_and(|(at, _)| at <= self.opened.elapsed()) {
+                return Err(cut);
+            }
+        }
+    }
+
     /// Waits until the connection is to be ended.
-    pub async fn outstayed(&self, limits: &Limits) -> Cut {
+    async fn outstayed(&self, limits: &Limits) -> Cut {
         // No state that begins from now on can end sooner than this, so nobody has to wake the waiting.
         let soonest = limits.header_read_timeout.min(limits.idle_timeout).min(limits.request_timeout);
         loop {

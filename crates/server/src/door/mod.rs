@@ -49,12 +49,11 @@ pub async fn serve(app: App, router: Router, stream: TcpStream, tls: Option<TlsA
     match tls {
         None => connection(app, router, stream, activity).await,
         Some(acceptor) => {
-            let handshake = tokio::select! {
-                handshake = acceptor.accept(stream) => handshake,
-                cut = activity.outstayed(&app.settings.limits) => return app.metrics.cut(cut.name()),
-            };
-            if let Ok(stream) = handshake {
-                connection(app, router, stream, activity).await;
+            let handshake = std::pin::pin!(acceptor.accept(stream).into_future());
+            match activity.watch(&app.settings.limits, handshake).await {
+                Ok(Ok(stream)) => connection(app, router, stream, activity).await,
+                Ok(Err(_)) => {}
+                Err(cut) => app.metrics.cut(cut.name()),
             }
         }
     }
@@ -65,9 +64,10 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut wire = Wire::new(stream, activity.clone());
-    let is_http_2 = tokio::select! {
-        spoken = wire.speaks_http_2() => spoken,
-        cut = activity.outstayed(&app.settings.limits) => return app.metrics.cut(cut.name()),
+    let spoken = activity.watch(&app.settings.limits, std::pin::pin!(wire.speaks_http_2())).await;
+    let is_http_2 = match spoken {
+        Ok(is_http_2) => is_http_2,
+        Err(cut) => return app.metrics.cut(cut.name()),
     };
     let ended = match is_http_2 {
         Ok(false) => speak_http_1(&app, router, wire, &activity).await,
@@ -96,16 +96,20 @@ where
         service_fn(move |request| service::serve(app.clone(), router.clone(), activity.clone(), request))
     };
     let mut connection = builder.serve_connection(TokioIo::new(wire), service);
-    let cut = tokio::select! {
-        ended = &mut connection => return ended,
-        cut = activity.outstayed(limits) => cut,
-        () = app.stopped() => {
+    let watched = tokio::select! {
+        watched = activity.watch(limits, Pin::new(&mut connection)) => Some(watched),
+        () = app.stopped() => None,
+    };
+    let watched = match watched {
+        Some(watched) => watched,
+        None => {
             Pin::new(&mut connection).graceful_shutdown();
-            tokio::select! {
-                ended = &mut connection => return ended,
-                cut = activity.outstayed(limits) => cut,
-            }
+            activity.watch(limits, Pin::new(&mut connection)).await
         }
+    };
+    let cut = match watched {
+        Ok(ended) => return ended,
+        Err(cut) => cut,
     };
     app.metrics.cut(cut.name());
     if cut == Cut::SlowHead && activity.has_begun() {
@@ -136,19 +140,22 @@ where
         service_fn(move |request| service::serve(app.clone(), router.clone(), activity.clone(), request))
     };
     let mut connection = builder.serve_connection(TokioIo::new(wire), service);
-    let cut = tokio::select! {
-        ended = &mut connection => return ended,
-        cut = activity.outstayed(limits) => Some(cut),
+    let watched = tokio::select! {
+        watched = activity.watch(limits, Pin::new(&mut connection)) => Some(watched),
         () = app.stopped() => None,
     };
-    Pin::new(&mut connection).graceful_shutdown();
-    if let Some(cut) = cut {
-        app.metrics.cut(cut.name());
-        return tokio::time::timeout(GOODBYE, connection).await.unwrap_or(Ok(()));
+    match watched {
+        Some(Ok(ended)) => return ended,
+        Some(Err(cut)) => {
+            Pin::new(&mut connection).graceful_shutdown();
+            app.metrics.cut(cut.name());
+            return tokio::time::timeout(GOODBYE, connection).await.unwrap_or(Ok(()));
+        }
+        None => Pin::new(&mut connection).graceful_shutdown(),
     }
-    tokio::select! {
-        ended = &mut connection => ended,
-        cut = activity.outstayed(limits) => {
+    match activity.watch(limits, Pin::new(&mut connection)).await {
+        Ok(ended) => ended,
+        Err(cut) => {
             app.metrics.cut(cut.name());
             Ok(())
         }

@@ -53,9 +53,11 @@ pub async fn withhold<'a>(app: &App, caller: &Caller, all: impl Iterator<Item = 
 
 fn part(edge: &EdgeReply) -> Shown {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(edge) else { return Shown::Part(Map::new()) };
+    // What was changed may have been there for long.
     fields.remove("count");
+    fields.remove("created_at");
     if !edge.changed {
-        for field in ["created_at", "kind", "meta"] {
+        for field in ["kind", "meta"] {
             fields.remove(field);
         }
     }

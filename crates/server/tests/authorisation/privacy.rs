@@ -62,6 +62,7 @@ async fn an_answer_to_a_write_tells_no_count_that_may_not_be_read() {
         let body = json!({"meta": {"memo": "mine"}});
         let made = alice.put(&edge(relation, "post:1", "me")).json(&body).ok().await;
         assert_eq!((&made["changed"], &made["active"], made.get("count")), (&json!(true), &json!(true), None));
+        assert_eq!(made.get("created_at"), None, "it may have been there for long");
         let same = alice.put(&edge(relation, "post:1", "me")).ok().await;
         assert_eq!(same["changed"], false);
         for hidden in ["count", "created_at", "meta"] {

@@ -171,7 +171,7 @@ async fn forgetting_again_takes_what_came_since<F: EngineFactory>(stand: Stand<F
     fill(&running).await;
     let first = running.run(forget()).await;
     // The walk is over, and the job would end with the next step.
-    let open = engine.scan(&Range::OpenJobs, 10).await.expect("a scan works").items;
+    let open = engine.scan(&Range::OPEN_JOBS, 10).await.expect("a scan works").items;
     let [(Key::Job(id), Row::Job(job))] = &open[..] else { panic!("one job, not {open:?}") };
     let walked: Vec<_> = universe.edges().filter(|key| key.subject.as_str() == "alice").collect();
     running.run(Command::Sweep { job: *id, before: job.before, edges: walked }).await;

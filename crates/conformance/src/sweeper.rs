@@ -32,7 +32,7 @@ impl Sweep {
         engine: &F::Engine,
         running: &Running,
     ) -> Result<bool, Failure> {
-        let jobs = engine.scan(&Range::OpenJobs, 1_000).await?;
+        let jobs = engine.scan(&Range::OPEN_JOBS, 1_000).await?;
         for (key, row) in jobs.items {
             let (Key::Job(id), Row::Job(job)) = (key, row) else { panic!("a range of jobs holds jobs") };
             for list in lists(&job.work) {

@@ -110,6 +110,7 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
         Command::Suspend { subject } => subject::suspend(subject, context, view),
         Command::Restore { subject } => subject::restore(subject, context, view),
         Command::Declare => names::declare(context, view),
+        Command::RankAnew { board, dense } => board::rank_anew(board, *dense, view),
         Command::Sweep { job, before, edges } => job::sweep(*job, *before, edges, context, view),
         Command::Verify { repair } => verify::begin(*repair, context, view),
         Command::Recount { of, step } => verify::recount(*of, step, context, view),

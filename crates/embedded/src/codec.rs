@@ -1,14 +1,14 @@
-//! Rows as bytes. Edges and totals are written by hand, because there are many; the rest is JSON.
+//! Rows as bytes. Edges, totals and scores are written by hand, because there are many; the rest as it is declared.
 
 use std::sync::Arc;
 
 use tally_core::Name;
-use tally_core::rows::{Attendee, Bits, Edge, EdgeKey, Key, Row, Score, Side, Sketch};
-use tally_core::time::{Stamp, Timestamp};
+use tally_core::rows::{Edge, EdgeKey, Key, Row, RowKind, Score, Side};
+use tally_core::time::Stamp;
 use tally_core::{ObjectId, SubjectId};
 use tally_engine::StoreError;
 
-use crate::keys;
+use crate::{cells, keys};
 
 const HAS_KIND: u8 = 1;
 const HAS_META: u8 = 2;
@@ -19,71 +19,23 @@ fn unreadable(what: &str) -> StoreError {
 }
 
 /// A row's value.
-pub(crate) fn write_row(row: &Row) -> Result<Vec<u8>, StoreError> {
-    let json = match row {
-        Row::Edge(edge) => return Ok(write_edge(edge)),
-        Row::Object(object) => serde_json::to_vec(object),
-        Row::Subject(subject) => serde_json::to_vec(subject),
-        Row::Replay(replay) => serde_json::to_vec(replay),
-        Row::Job(job) => serde_json::to_vec(job),
-        Row::ApiKey(key) => serde_json::to_vec(key),
-        Row::Counter(value) => return Ok(write_total(*value)),
-        Row::Touched(at) => return Ok(at.0.to_be_bytes().to_vec()),
-        Row::Unique(sketch) => return Ok(sketch.to_bytes()),
-        Row::Limit(used) => serde_json::to_vec(used),
-        Row::Sheet(next) => return Ok(next.to_be_bytes().to_vec()),
-        Row::Day(chunks) => serde_json::to_vec(chunks),
-        Row::Chunk(bits) => return Ok(bits.to_bytes()),
-        Row::Attendee(attendee) => return Ok(write_attendee(attendee)),
-        Row::Board(seasons) => serde_json::to_vec(seasons),
-        Row::Names(names) => serde_json::to_vec(names),
-        Row::Score(score) => return Ok([score.score.to_be_bytes(), score.reached.0.to_be_bytes()].concat()),
-    };
-    json.map_err(|error| StoreError::Broken(format!("a row cannot be written: {error}")))
+pub(crate) fn write_row(row: &Row) -> Vec<u8> {
+    match row {
+        Row::Edge(edge) => write_edge(edge),
+        Row::Counter(value) => write_total(*value),
+        Row::Score(score) => [score.score.to_be_bytes(), score.reached.0.to_be_bytes()].concat(),
+        row => cells::write(row),
+    }
 }
 
 /// Reads a row back; its key says what it is.
 pub(crate) fn read_row(key: &Key, bytes: &[u8]) -> Result<Row, StoreError> {
-    let bad = |error: serde_json::Error| StoreError::Broken(format!("the row {key:?} cannot be read: {error}"));
-    Ok(match key {
-        Key::Edge(_) => Row::Edge(read_edge(bytes)?),
-        Key::Object(_) => Row::Object(serde_json::from_slice(bytes).map_err(bad)?),
-        Key::Subject(_) => Row::Subject(serde_json::from_slice(bytes).map_err(bad)?),
-        Key::Replay(_) => Row::Replay(serde_json::from_slice(bytes).map_err(bad)?),
-        Key::Job(_) => Row::Job(serde_json::from_slice(bytes).map_err(bad)?),
-        Key::ApiKey(_) => Row::ApiKey(serde_json::from_slice(bytes).map_err(bad)?),
-        Key::Counter(_) => Row::Counter(read_total(bytes)?),
-        Key::Touched(_) => Row::Touched(Timestamp(read_number(bytes)?)),
-        Key::Unique(_) => Row::Unique(Sketch::from_bytes(bytes).ok_or_else(|| unreadable("a sketch"))?),
-        Key::Limit(_) => Row::Limit(serde_json::from_slice(bytes).map_err(bad)?),
-        Key::Sheet(_) => Row::Sheet(read_number(bytes)?),
-        Key::Day(..) => Row::Day(serde_json::from_slice(bytes).map_err(bad)?),
-        Key::Chunk(_) => Row::Chunk(Bits::from_bytes(bytes).ok_or_else(|| unreadable("a bitmap"))?),
-        Key::Attendee(..) => Row::Attendee(read_attendee(bytes).ok_or_else(|| unreadable("a subject's days"))?),
-        Key::Board(_) => Row::Board(serde_json::from_slice(bytes).map_err(bad)?),
-        Key::Score(_) => Row::Score(read_score(bytes)?),
-        Key::Names => Row::Names(serde_json::from_slice(bytes).map_err(bad)?),
+    Ok(match key.kind() {
+        RowKind::Edge => Row::Edge(read_edge(bytes)?),
+        RowKind::Counter => Row::Counter(read_total(bytes)?),
+        RowKind::Score => Row::Score(read_score(bytes)?),
+        kind => cells::read(kind, bytes).ok_or_else(|| unreadable(&format!("the row {key:?}")))?,
     })
-}
-
-/// A subject on a sheet: its number, how long its days are, its days, and those that were forgotten, if any.
-fn write_attendee(attendee: &Attendee) -> Vec<u8> {
-    let days = attendee.days.to_bytes();
-    let length = u32::try_from(days.len()).unwrap_or(u32::MAX).to_be_bytes();
-    let mut bytes = [&attendee.number.to_be_bytes()[..], &length, &days].concat();
-    if !attendee.forgotten.is_empty() {
-        bytes.extend_from_slice(&attendee.forgotten.to_bytes());
-    }
-    bytes
-}
-
-fn read_attendee(bytes: &[u8]) -> Option<Attendee> {
-    let (number, rest) = bytes.split_at_checked(8)?;
-    let (length, rest) = rest.split_at_checked(4)?;
-    let length = usize::try_from(u32::from_be_bytes(length.try_into().ok()?)).ok()?;
-    let (days, forgotten) = rest.split_at_checked(length)?;
-    let forgotten = if forgotten.is_empty() { Bits::default() } else { Bits::from_bytes(forgotten)? };
-    Some(Attendee { number: read_number(number).ok()?, days: Bits::from_bytes(days)?, forgotten })
 }
 
 fn read_number(bytes: &[u8]) -> Result<u64, StoreError> {

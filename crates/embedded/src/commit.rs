@@ -2,9 +2,7 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use tally_core::rows::{Change, Changes, Edge, EdgeKey, Job, Key, Replay, ReplayKey, Row, Side};
-use tally_core::rows::{JobId, TotalKey};
-use tally_core::rules::limit;
+use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey};
 use tally_core::view::Wants;
 use tally_engine::{CommitError, Committed, Loaded, Mark, Seen, StoreError};
 
@@ -65,7 +63,7 @@ impl Embedded {
         }
         batch.clear();
         for (key, change) in &changes.rows {
-            write_row(batch, key, change)?;
+            write_row(batch, key, change);
             // No need to gather the rest of what will be refused.
             if batch.bytes() > self.store.batch_bytes_max() {
                 batch.shrink();
@@ -168,36 +166,28 @@ fn write_total(batch: &mut Batch, key: &TotalKey, value: i64) {
 }
 
 /// A row, and the orderings in which it stands.
-fn write_row(batch: &mut Batch, key: &Key, change: &Change) -> Result<(), StoreError> {
+fn write_row(batch: &mut Batch, key: &Key, change: &Change) {
     match &change.after {
-        Some(row) => batch.put(&keys::row(key), &codec::write_row(row)?),
+        Some(row) => batch.put(&keys::row(key), &codec::write_row(row)),
         None => batch.delete(&keys::row(key)),
     }
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
-    match key {
-        Key::Edge(key) => write_lists(batch, key, before.and_then(as_edge), after.and_then(as_edge)),
-        Key::Job(id) => write_job_lists(batch, *id, before, after),
-        Key::Replay(key) => write_expiry(batch, key, before.and_then(as_replay), after.and_then(as_replay)),
-        Key::Limit(key) => {
-            if let Some(before) = before.and_then(limit::look_at) {
-                batch.delete(&keys::limit_by_time(before, key));
-            }
-            if let Some(after) = after.and_then(limit::look_at) {
-                batch.put(&keys::limit_by_time(after, key), b"");
-            }
-        }
-        Key::Score(key) => {
-            if let Some(Row::Score(before)) = before {
-                batch.delete(&keys::board_entry(key, *before));
-            }
-            if let Some(Row::Score(after)) = after {
-                batch.put(&keys::board_entry(key, *after), b"");
-            }
-        }
-        // Of all others there is nothing but the row.
-        _ => {}
+    if let Key::Edge(key) = key {
+        return write_lists(batch, key, before.and_then(as_edge), after.and_then(as_edge));
     }
-    Ok(())
+    let (was, is) = (before.and_then(Row::due), after.and_then(Row::due));
+    if was != is {
+        was.iter().for_each(|at| batch.delete(&keys::due(key, *at)));
+        is.iter().for_each(|at| batch.put(&keys::due(key, *at), b""));
+    }
+    if let Key::Score(key) = key {
+        if let Some(Row::Score(before)) = before {
+            batch.delete(&keys::board_entry(key, *before));
+        }
+        if let Some(Row::Score(after)) = after {
+            batch.put(&keys::board_entry(key, *after), b"");
+        }
+    }
 }
 
 fn write_lists(batch: &mut Batch, key: &EdgeKey, before: Option<&Edge>, after: Option<&Edge>) {
@@ -213,35 +203,8 @@ fn write_lists(batch: &mut Batch, key: &EdgeKey, before: Option<&Edge>, after: O
     }
 }
 
-fn write_job_lists(batch: &mut Batch, id: JobId, before: Option<&Row>, after: Option<&Row>) {
-    if let Some(Row::Job(Job { finished_at: Some(ended), .. })) = before {
-        batch.delete(&keys::ended_job(*ended, id));
-    }
-    match after {
-        Some(Row::Job(Job { finished_at: None, .. })) => batch.put(&keys::open_job(id), b""),
-        Some(Row::Job(Job { finished_at: Some(ended), .. })) => {
-            batch.delete(&keys::open_job(id));
-            batch.put(&keys::ended_job(*ended, id), b"");
-        }
-        _ => batch.delete(&keys::open_job(id)),
-    }
-}
-
-fn write_expiry(batch: &mut Batch, key: &ReplayKey, before: Option<&Replay>, after: Option<&Replay>) {
-    if let Some(before) = before {
-        batch.delete(&keys::replay_by_expiry(before.expires_at, key));
-    }
-    if let Some(after) = after {
-        batch.put(&keys::replay_by_expiry(after.expires_at, key), b"");
-    }
-}
-
 fn as_edge(row: &Row) -> Option<&Edge> {
     if let Row::Edge(edge) = row { Some(edge) } else { None }
-}
-
-fn as_replay(row: &Row) -> Option<&Replay> {
-    if let Row::Replay(replay) = row { Some(replay) } else { None }
 }
 
 #[cfg(test)]

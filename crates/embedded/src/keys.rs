@@ -1,37 +1,28 @@
 //! Where each row lives. A byte names the table; ids end in a zero byte, which none of them can
 //! contain, so composite keys are length-safe and keep the order of their parts.
 //!
+//! Every kind of row has the table of its letter (`tally_core::rows::RowKind`), with the parts of its key as they are
+//! declared: numbers in eight bytes, the highest first, so that they are in order too. Beside them:
+//!
 //! | table | key | value |
 //! |---|---|---|
-//! | `e` edge | object 0 relation 0 subject | stamp, kind, meta |
 //! | `o` `p` an object's list, visible and hidden | object 0 relation 0 newest-first stamp, subject | kind, meta |
 //! | `s` `t` a subject's list, visible and hidden | subject 0 relation 0 newest-first stamp, object | kind, meta |
 //! | `c` an object's totals | object 0 relation 0 kind, empty for the count | number |
 //! | `d` a subject's totals | subject 0 relation | number |
-//! | `b` object, `u` subject, `j` job, `a` API key | id | JSON |
-//! | `k` open jobs | id | |
-//! | `K` ended jobs | time, id | |
-//! | `N` every name that was ever declared | | JSON |
-//! | `r` remembered answers | caller 0 key | JSON |
-//! | `x` the same by expiry | time, caller 0 key | |
-//! | `n` counter | name 0 key | number |
-//! | `l` when a counter was last added to | name 0 key | time |
-//! | `q` unique count | name 0 key | sketch |
-//! | `m` limit, `y` the same by when to look at it | name 0 key | JSON |
-//! | `h` sheet, `g` day, `i` chunk of a day | sheet (0 day (chunk)) | number, JSON, bitmap |
-//! | `f` a subject on a sheet | sheet 0 subject | number, bitmap of days |
-//! | `B` the seasons of a board | board | JSON |
-//! | `w` score | board 0 season, member | score, stamp |
-//! | `v` the same in the order of the board | board 0 season, highest-first score, stamp, member | |
-//! | `P` how many were there | sheet 0 day | number |
+//! | a total that counts no edges, by its letter | name 0 key | number |
+//! | `x` rows by when they are due | letter, time, key | |
+//! | `v` scores in the order of their board | board 0 season, highest-first score, stamp, member | |
 //! | `z` the newest stamp | | stamp |
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use tally_core::rows::{
-    BoardKey, ChunkKey, CountKey, Edge, EdgeKey, JobId, Key, LimitKey, ListKey, ReplayKey, Score, ScoreKey, Side,
-    TotalKey,
+    BoardKey, Cell, Cells, Edge, EdgeKey, Key, ListKey, RowKind, Score, ScoreKey, Side, TotalKey, TotalOf, Type,
 };
 use tally_core::time::{Stamp, Timestamp};
-use tally_core::{Day, KeyId, Name, ObjectId, SubjectId};
+use tally_core::{Day, Name, SubjectId};
 use tally_engine::{Place, StoreError};
 
 /// The table of edges.
@@ -39,34 +30,15 @@ pub(crate) const EDGES: u8 = b'e';
 /// The tables of totals.
 pub(crate) const OBJECT_TOTALS: u8 = b'c';
 pub(crate) const SUBJECT_TOTALS: u8 = b'd';
-pub(crate) const API_KEYS: u8 = b'a';
 const BOARD_ORDER: u8 = b'v';
-pub(crate) const LIMITS_BY_TIME: u8 = b'y';
-const ATTENDEES: u8 = b'f';
-const BOARDS: u8 = b'B';
-const CHUNKS: u8 = b'i';
-const COUNTERS: u8 = b'n';
-const DAYS: u8 = b'g';
-const LIMITS: u8 = b'm';
-const PRESENT_TOTALS: u8 = b'P';
-const SCORES: u8 = b'w';
-const SHEETS: u8 = b'h';
-const TOUCHED: u8 = b'l';
-const UNIQUES: u8 = b'q';
-const OBJECTS: u8 = b'b';
-const JOBS: u8 = b'j';
-const REPLAYS: u8 = b'r';
-const SUBJECTS: u8 = b'u';
-pub(crate) const OPEN_JOBS: u8 = b'k';
-pub(crate) const ENDED_JOBS: u8 = b'K';
-const NAMES: u8 = b'N';
-pub(crate) const REPLAYS_BY_EXPIRY: u8 = b'x';
+const DUE: u8 = b'x';
 
 /// The tables that hold rows rather than what follows from them, in order.
-pub(crate) const ROWS: [u8; 17] = [
-    BOARDS, NAMES, API_KEYS, OBJECTS, EDGES, ATTENDEES, DAYS, SHEETS, CHUNKS, JOBS, TOUCHED, LIMITS, COUNTERS, UNIQUES,
-    REPLAYS, SUBJECTS, SCORES,
-];
+pub(crate) static ROWS: LazyLock<[u8; RowKind::COUNT]> = LazyLock::new(|| {
+    let mut letters = RowKind::ALL.map(|kind| kind.declared().letter);
+    letters.sort_unstable();
+    letters
+});
 
 /// Builds a key: parts with a zero byte between them.
 fn join(table: u8, parts: &[&str]) -> Vec<u8> {
@@ -83,32 +55,96 @@ fn join(table: u8, parts: &[&str]) -> Vec<u8> {
 
 /// A row's key.
 pub(crate) fn row(key: &Key) -> Vec<u8> {
-    match key {
-        Key::Edge(edge) => join(EDGES, &[edge.object.as_str(), edge.relation.as_str(), edge.subject.as_str()]),
-        Key::Object(object) => join(OBJECTS, &[object.as_str()]),
-        Key::Subject(subject) => join(SUBJECTS, &[subject.as_str()]),
-        Key::Replay(replay) => join(REPLAYS, &[&replay.caller, &replay.key]),
-        Key::Job(job) => number(JOBS, job.0),
-        Key::ApiKey(id) => join(API_KEYS, &[id]),
-        Key::Counter(key) => count(COUNTERS, key),
-        Key::Touched(key) => count(TOUCHED, key),
-        Key::Unique(key) => count(UNIQUES, key),
-        Key::Limit(key) => join(LIMITS, &[&key.name, &key.key]),
-        Key::Sheet(sheet) => join(SHEETS, &[sheet.as_str()]),
-        Key::Day(sheet, day) => with_bytes(join(DAYS, &[sheet.as_str(), ""]), &[&day.0.to_be_bytes()]),
-        Key::Chunk(key) => {
-            let start = join(CHUNKS, &[key.sheet.as_str(), ""]);
-            with_bytes(start, &[&key.day.0.to_be_bytes(), &key.chunk.to_be_bytes()])
-        }
-        Key::Attendee(sheet, subject) => join(ATTENDEES, &[sheet.as_str(), subject.as_str()]),
-        Key::Board(board) => join(BOARDS, &[board.as_str()]),
-        Key::Score(key) => with_bytes(board(SCORES, &key.board), &[key.member.as_str().as_bytes()]),
-        Key::Names => vec![NAMES],
+    // There are many edges.
+    if let Key::Edge(edge) = key {
+        return join(EDGES, &[edge.object.as_str(), edge.relation.as_str(), edge.subject.as_str()]);
     }
+    let declared = key.kind().declared();
+    let mut bytes = Vec::with_capacity(64);
+    bytes.push(declared.letter);
+    put_parts(&mut bytes, key);
+    bytes
 }
 
-fn count(table: u8, key: &CountKey) -> Vec<u8> {
-    join(table, &[key.name.as_str(), key.key.as_str()])
+/// The parts of a key. A text that is not the last one ends in a zero byte.
+fn put_parts(bytes: &mut Vec<u8>, key: &Key) {
+    let mut left = key.kind().declared().key.len();
+    key.cells(|cell| {
+        left -= 1;
+        match cell {
+            Cell::Text(text) => {
+                bytes.extend_from_slice(text.as_bytes());
+                if left > 0 {
+                    bytes.push(0);
+                }
+            }
+            Cell::Number(number) | Cell::Time(Timestamp(number)) => bytes.extend_from_slice(&number.to_be_bytes()),
+            Cell::Signed(number) => bytes.extend_from_slice(&(number.cast_unsigned() ^ (1 << 63)).to_be_bytes()),
+            Cell::Day(day) => bytes.extend_from_slice(&day.0.to_be_bytes()),
+            Cell::Flag(flag) => bytes.push(u8::from(flag)),
+            // No key is made of these.
+            Cell::Null | Cell::Json(_) | Cell::Numbers(_) | Cell::Times(_) | Cell::Bytes(_) => {}
+        }
+    });
+}
+
+/// Reads the parts of a key back.
+fn read_parts(kind: RowKind, bytes: &[u8]) -> Option<Key> {
+    let columns = kind.declared().key;
+    let (mut rest, mut cells) = (bytes, Vec::with_capacity(columns.len()));
+    for (place, (_, of)) in columns.iter().enumerate() {
+        let is_last = place + 1 == columns.len();
+        cells.push(match of {
+            Type::Text => {
+                let end = if is_last { rest.len() } else { rest.iter().position(|byte| *byte == 0)? };
+                let text = std::str::from_utf8(&rest[..end]).ok()?;
+                rest = if is_last { &[] } else { &rest[end + 1..] };
+                Cell::Text(Cow::Borrowed(text))
+            }
+            Type::Number => Cell::Number(u64::from_be_bytes(take(&mut rest)?)),
+            Type::Time => Cell::Time(Timestamp(u64::from_be_bytes(take(&mut rest)?))),
+            Type::Signed => Cell::Signed((u64::from_be_bytes(take(&mut rest)?) ^ (1 << 63)).cast_signed()),
+            Type::Day => Cell::Day(Day(u32::from_be_bytes(take(&mut rest)?))),
+            Type::Flag => Cell::Flag(take::<1>(&mut rest)? == [1]),
+            Type::Json | Type::Numbers | Type::Times | Type::Bytes => return None,
+        });
+    }
+    rest.is_empty().then(|| Key::from_cells(kind, &mut Cells::new(cells))).flatten()
+}
+
+fn take<const BYTES: usize>(rest: &mut &[u8]) -> Option<[u8; BYTES]> {
+    let (bytes, left) = rest.split_first_chunk::<BYTES>()?;
+    *rest = left;
+    Some(*bytes)
+}
+
+/// Reads a row's key.
+pub(crate) fn read_row(key: &[u8]) -> Option<Key> {
+    let (letter, parts) = key.split_first()?;
+    let kind = RowKind::ALL.into_iter().find(|kind| kind.declared().letter == *letter)?;
+    read_parts(kind, parts)
+}
+
+/// A row by when it is due.
+pub(crate) fn due(key: &Key, at: Timestamp) -> Vec<u8> {
+    let mut bytes = due_bound(key.kind(), at);
+    put_parts(&mut bytes, key);
+    bytes
+}
+
+/// Everything of a kind that is due before a time is below this.
+pub(crate) fn due_bound(kind: RowKind, before: Timestamp) -> Vec<u8> {
+    with_bytes(vec![DUE, kind.declared().letter], &[&before.0.to_be_bytes()])
+}
+
+/// Reads the key of a row that is due.
+pub(crate) fn read_due(kind: RowKind, bytes: &[u8]) -> Option<Key> {
+    read_parts(kind, bytes.get(10..)?)
+}
+
+/// Where the rows of a kind begin.
+pub(crate) fn table(kind: RowKind) -> [u8; 1] {
+    [kind.declared().letter]
 }
 
 fn with_bytes(mut key: Vec<u8>, parts: &[&[u8]]) -> Vec<u8> {
@@ -118,7 +154,7 @@ fn with_bytes(mut key: Vec<u8>, parts: &[&[u8]]) -> Vec<u8> {
 
 /// The start of a board's keys in a table.
 fn board(table: u8, key: &BoardKey) -> Vec<u8> {
-    with_bytes(join(table, &[key.board.as_str(), ""]), &[&[u8::from(key.levels)], &key.season.0.to_be_bytes()])
+    with_bytes(join(table, &[key.board.as_str(), ""]), &[&key.season.0.to_be_bytes(), &[u8::from(key.levels)]])
 }
 
 /// A score as a number of which the higher scores have the lower ones.
@@ -152,9 +188,9 @@ pub(crate) fn split_place(key: &[u8]) -> Option<(&[u8], u128)> {
 /// The board of a key's first part.
 pub(crate) fn read_board(key: &[u8]) -> Option<BoardKey> {
     let ([board], rest) = split::<1>(key)?;
-    let (levels, season) = rest.split_first()?;
-    let season = Timestamp(u64::from_be_bytes(season.get(..8)?.try_into().ok()?));
-    Some(BoardKey { board: Name::new(board).ok()?, season, levels: *levels == 1 })
+    let (season, levels) = rest.split_first_chunk::<8>()?;
+    let season = Timestamp(u64::from_be_bytes(*season));
+    Some(BoardKey { board: Name::new(board).ok()?, season, levels: *levels.first()? == 1 })
 }
 
 /// Reads an entry of a board's order.
@@ -165,38 +201,15 @@ pub(crate) fn read_board_entry(key: &[u8]) -> Option<(ScoreKey, Score)> {
     Some((ScoreKey { board: read_board(prefix)?, member }, Score { score, reached: Stamp(place as u64) }))
 }
 
-/// A job in the order of when it ended.
-pub(crate) fn ended_job(ended: Timestamp, id: JobId) -> Vec<u8> {
-    with_bytes(number(ENDED_JOBS, ended.0), &[&id.0.to_be_bytes()])
-}
-
-/// Every key of jobs that ended before a time starts below this.
-pub(crate) fn ended_bound(before: Timestamp) -> Vec<u8> {
-    number(ENDED_JOBS, before.0)
-}
-
-/// A limit in the order of when to look at it.
-pub(crate) fn limit_by_time(look_at: Timestamp, key: &LimitKey) -> Vec<u8> {
-    with_bytes(number(LIMITS_BY_TIME, look_at.0), &[key.name.as_bytes(), &[0], key.key.as_bytes()])
-}
-
-/// Every key of limits to look at before a time starts below this.
-pub(crate) fn limit_bound(before: Timestamp) -> Vec<u8> {
-    number(LIMITS_BY_TIME, before.0)
-}
-
 /// A total's key.
 pub(crate) fn total(key: &TotalKey) -> Vec<u8> {
-    match key {
-        TotalKey::Object { object, relation } => join(OBJECT_TOTALS, &[object.as_str(), relation.as_str(), ""]),
-        TotalKey::Kind { object, relation, kind } => {
+    match key.of() {
+        TotalOf::Object(object, relation) => join(OBJECT_TOTALS, &[object.as_str(), relation.as_str(), ""]),
+        TotalOf::Kind(object, relation, kind) => {
             join(OBJECT_TOTALS, &[object.as_str(), relation.as_str(), kind.as_str()])
         }
-        TotalKey::Subject { subject, relation } => join(SUBJECT_TOTALS, &[subject.as_str(), relation.as_str()]),
-        TotalKey::Counter(key) => count(COUNTERS, key),
-        TotalKey::Present { sheet, day } => {
-            with_bytes(join(PRESENT_TOTALS, &[sheet.as_str(), ""]), &[&day.0.to_be_bytes()])
-        }
+        TotalOf::Subject(subject, relation) => join(SUBJECT_TOTALS, &[subject.as_str(), relation.as_str()]),
+        TotalOf::Number(number) => join(number.letter, &[number.name.as_str(), &number.key]),
     }
 }
 
@@ -240,32 +253,9 @@ fn entry(table: u8, id: &str, relation: &str, stamp: Stamp, other: &str) -> Vec<
     key
 }
 
-/// A job in the list of those that have not ended.
-pub(crate) fn open_job(job: JobId) -> Vec<u8> {
-    number(OPEN_JOBS, job.0)
-}
-
-/// A remembered answer in the order of expiry.
-pub(crate) fn replay_by_expiry(expires_at: Timestamp, key: &ReplayKey) -> Vec<u8> {
-    let mut bytes = number(REPLAYS_BY_EXPIRY, expires_at.0);
-    bytes.extend_from_slice(&join(0, &[&key.caller, &key.key])[1..]);
-    bytes
-}
-
-/// Every key of the expiry table before a time starts below this.
-pub(crate) fn expiry_bound(before: Timestamp) -> Vec<u8> {
-    number(REPLAYS_BY_EXPIRY, before.0)
-}
-
 /// The newest stamp.
 pub(crate) fn stamp() -> Vec<u8> {
     vec![b'z']
-}
-
-fn number(table: u8, value: u64) -> Vec<u8> {
-    let mut key = vec![table];
-    key.extend_from_slice(&value.to_be_bytes());
-    key
 }
 
 /// The smallest key that does not start with the prefix.
@@ -290,65 +280,6 @@ pub(crate) fn split<const PARTS: usize>(key: &[u8]) -> Option<([&str; PARTS], &[
         rest = &rest[end + 1..];
     }
     Some((parts, rest))
-}
-
-/// Reads a row's key.
-pub(crate) fn read_row(key: &[u8]) -> Option<Key> {
-    let id = || std::str::from_utf8(key.get(1..)?).ok();
-    Some(match *key.first()? {
-        EDGES => {
-            let ([object, relation], subject) = split::<2>(key)?;
-            Key::Edge(EdgeKey {
-                object: ObjectId::new(object).ok()?,
-                relation: Name::new(relation).ok()?,
-                subject: SubjectId::new(std::str::from_utf8(subject).ok()?).ok()?,
-            })
-        }
-        OBJECTS => Key::Object(ObjectId::new(id()?).ok()?),
-        SUBJECTS => Key::Subject(SubjectId::new(id()?).ok()?),
-        REPLAYS => {
-            let (caller, key) = id()?.split_once('\0')?;
-            Key::Replay(ReplayKey { caller: caller.into(), key: key.into() })
-        }
-        JOBS => Key::Job(JobId(u64::from_be_bytes(key.get(1..)?.try_into().ok()?))),
-        API_KEYS => Key::ApiKey(id()?.into()),
-        COUNTERS => Key::Counter(read_count(id()?)?),
-        TOUCHED => Key::Touched(read_count(id()?)?),
-        UNIQUES => Key::Unique(read_count(id()?)?),
-        LIMITS => {
-            let (name, key) = id()?.split_once('\0')?;
-            Key::Limit(LimitKey { name: name.into(), key: key.into() })
-        }
-        SHEETS => Key::Sheet(Name::new(id()?).ok()?),
-        DAYS => {
-            let ([sheet], day) = split::<1>(key)?;
-            Key::Day(Name::new(sheet).ok()?, Day(u32::from_be_bytes(day.try_into().ok()?)))
-        }
-        CHUNKS => {
-            let ([sheet], rest) = split::<1>(key)?;
-            let (day, chunk) = rest.split_at_checked(4)?;
-            let day = Day(u32::from_be_bytes(day.try_into().ok()?));
-            let chunk = u64::from_be_bytes(chunk.try_into().ok()?);
-            Key::Chunk(ChunkKey { sheet: Name::new(sheet).ok()?, day, chunk })
-        }
-        ATTENDEES => {
-            let (sheet, subject) = id()?.split_once('\0')?;
-            Key::Attendee(Name::new(sheet).ok()?, SubjectId::new(subject).ok()?)
-        }
-        BOARDS => Key::Board(Name::new(id()?).ok()?),
-        SCORES => {
-            let at = key.iter().position(|byte| *byte == 0)? + 1 + 9;
-            let member = SubjectId::new(std::str::from_utf8(key.get(at..)?).ok()?).ok()?;
-            Key::Score(ScoreKey { board: read_board(key.get(..at)?)?, member })
-        }
-        NAMES => Key::Names,
-        _ => return None,
-    })
-}
-
-fn read_count(id: &str) -> Option<CountKey> {
-    let (name, key) = id.split_once('\0')?;
-    Some(CountKey { name: Name::new(name).ok()?, key: KeyId::new(key).ok()? })
 }
 
 /// What to say of a key that is none of ours.

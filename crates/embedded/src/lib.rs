@@ -5,9 +5,11 @@
 
 mod audit;
 mod boards;
+mod cells;
 mod codec;
 mod commit;
 mod keys;
+mod mend;
 mod scan;
 pub mod store;
 #[cfg(test)]
@@ -16,7 +18,7 @@ mod taken_back;
 use std::path::Path;
 use std::sync::Mutex;
 
-use tally_core::rows::{BoardKey, Changes};
+use tally_core::rows::{BoardKey, Changes, EdgeKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_engine::{
@@ -127,6 +129,10 @@ impl Engine for Embedded {
     async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
         let snapshot = self.store.snapshot();
         audit::audit(&snapshot, tell)
+    }
+
+    async fn mend(&self, edge: &EdgeKey) -> Result<bool, StoreError> {
+        self.mend_edge(edge).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

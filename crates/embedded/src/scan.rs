@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use tally_core::rows::{JobId, Key, LimitKey, ListKey, ReplayKey, Row};
+use tally_core::rows::{Key, ListKey, Row};
 use tally_engine::{Page, Place, Range, StoreError};
 
 use crate::commit::marked;
@@ -22,31 +22,15 @@ pub(crate) fn scan(store: &Store, range: &Range, limit: usize) -> Result<Page, S
 fn page_of(store: &Store, range: &Range, limit: usize) -> Result<Page, StoreError> {
     Ok(match range {
         Range::List { list, after } => scan_list(store, list, after.as_ref(), limit)?,
-        Range::OpenJobs => {
-            let ids = keys_with(store, &[keys::OPEN_JOBS], limit + 1)?;
-            let jobs = ids.iter().filter_map(|key| key.get(1..9)?.try_into().ok().map(u64::from_be_bytes));
-            rows(store, jobs.map(|id| Key::Job(JobId(id))))?
+        Range::Due { kind, from, before } => {
+            let (low, high) = (keys::due_bound(*kind, *from), keys::due_bound(*kind, *before));
+            let due = if low < high { keys_between(store, &low, &high, limit + 1)? } else { Vec::new() };
+            rows(store, due.iter().filter_map(|bytes| keys::read_due(*kind, bytes)))?
         }
-        Range::EndedJobs { before } => {
-            let (low, high) = ([keys::ENDED_JOBS], keys::ended_bound(*before));
-            let due = keys_between(store, &low, &high, limit + 1)?;
-            let jobs = due.iter().filter_map(|key| key.get(9..)?.try_into().ok().map(u64::from_be_bytes));
-            rows(store, jobs.map(|id| Key::Job(JobId(id))))?
-        }
-        Range::ApiKeys => {
-            let ids = keys_with(store, &[keys::API_KEYS], limit + 1)?;
-            let ids = ids.iter().filter_map(|key| String::from_utf8(key[1..].to_vec()).ok());
-            rows(store, ids.map(Key::ApiKey))?
-        }
-        Range::Replays { before } => {
-            let (low, high) = ([keys::REPLAYS_BY_EXPIRY], keys::expiry_bound(*before));
-            let due = keys_between(store, &low, &high, limit + 1)?;
-            rows(store, due.iter().filter_map(|key| replay_key(key)).map(Key::Replay))?
-        }
-        Range::Limits { before } => {
-            let (low, high) = ([keys::LIMITS_BY_TIME], keys::limit_bound(*before));
-            let due = keys_between(store, &low, &high, limit + 1)?;
-            rows(store, due.iter().filter_map(|key| limit_key(key)).map(Key::Limit))?
+        Range::Few(kind) => {
+            let table = keys::table(*kind);
+            let found = keys_between(store, &table, &keys::after_prefix(&table), limit + 1)?;
+            rows(store, found.iter().filter_map(|bytes| keys::read_row(bytes)))?
         }
         // The orders of boards are beside the store.
         Range::Board { .. } => Page::default(),
@@ -73,7 +57,7 @@ fn every_row(store: &Store, after: Option<&Key>, limit: usize) -> Result<Page, S
     let from = after.map(keys::row);
     let first = from.as_ref().map_or(0, |from| from[0]);
     let mut items = Vec::new();
-    for table in keys::ROWS.into_iter().filter(|table| *table >= first) {
+    for table in keys::ROWS.iter().copied().filter(|table| *table >= first) {
         let (start, end) = ([table], [table + 1]);
         let low = match &from {
             Some(from) if table == first => Bound::Excluded(&from[..]),
@@ -87,10 +71,6 @@ fn every_row(store: &Store, after: Option<&Key>, limit: usize) -> Result<Page, S
         }
     }
     Ok(Page { items, ..Page::default() })
-}
-
-fn keys_with(store: &Store, prefix: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-    keys_between(store, prefix, &keys::after_prefix(prefix), limit)
 }
 
 fn keys_between(store: &Store, low: &[u8], high: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -108,16 +88,4 @@ fn rows(store: &Store, wanted: impl Iterator<Item = Key>) -> Result<Page, StoreE
         }
     }
     Ok(Page { items, ..Page::default() })
-}
-
-fn limit_key(key: &[u8]) -> Option<LimitKey> {
-    let text = std::str::from_utf8(key.get(9..)?).ok()?;
-    let (name, key) = text.split_once('\0')?;
-    Some(LimitKey { name: name.into(), key: key.into() })
-}
-
-fn replay_key(key: &[u8]) -> Option<ReplayKey> {
-    let text = std::str::from_utf8(key.get(9..)?).ok()?;
-    let (caller, key) = text.split_once('\0')?;
-    Some(ReplayKey { caller: caller.into(), key: key.into() })
 }

@@ -12,7 +12,7 @@ pub mod runner;
 
 use std::future::Future;
 
-use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, Score, Side, TotalKey};
+use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, RowKind, Score, Side, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{Reading, View, Wants};
 use tally_core::{Cursor, Name, ObjectId, SubjectId};
@@ -100,25 +100,17 @@ pub enum Range {
         /// The last row of the page before.
         after: Option<Place>,
     },
-    /// Jobs that have not ended, oldest id first.
-    OpenJobs,
-    /// Jobs that ended before a time, soonest first.
-    EndedJobs {
-        /// The time.
+    /// Rows of one kind that are due ([`Row::due`]), soonest first, and then by key.
+    Due {
+        /// The kind.
+        kind: RowKind,
+        /// At this time or later.
+        from: Timestamp,
+        /// And before this one.
         before: Timestamp,
     },
-    /// API keys, by id.
-    ApiKeys,
-    /// Remembered answers that expire before a time, soonest first.
-    Replays {
-        /// The time.
-        before: Timestamp,
-    },
-    /// What is known of limits and was to be looked at before a time, soonest first.
-    Limits {
-        /// The time.
-        before: Timestamp,
-    },
+    /// Every row of a kind of which there are few ([`Home::Store`](tally_core::rows::Home)), by key.
+    Few(RowKind),
     /// Members of a board in its order.
     Board {
         /// The board.
@@ -132,6 +124,23 @@ pub enum Range {
         /// The last row of the page before.
         after: Option<Key>,
     },
+}
+
+impl Range {
+    /// API keys.
+    pub const API_KEYS: Self = Self::Few(RowKind::ApiKey);
+    /// Jobs that have not ended: they are due at once.
+    pub const OPEN_JOBS: Self = Self::Due { kind: RowKind::Job, from: Timestamp(0), before: Timestamp(1) };
+
+    /// What is due before a time.
+    pub fn due(kind: RowKind, before: Timestamp) -> Self {
+        Self::Due { kind, from: Timestamp(0), before }
+    }
+
+    /// Jobs that ended before a time.
+    pub fn ended_jobs(before: Timestamp) -> Self {
+        Self::Due { kind: RowKind::Job, from: Timestamp(1), before }
+    }
 }
 
 /// Where in a board to begin.

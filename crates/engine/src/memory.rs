@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, Score, Standing, TotalKey};
-use tally_core::rules::limit;
+use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, RowKind, Score, Standing, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 
@@ -200,28 +199,13 @@ impl Engine for Memory {
                 })
                 .map(|(key, edge)| (Key::Edge(key), Row::Edge(edge)))
                 .collect(),
-            Range::OpenJobs => pick(&state.rows, |row| matches!(row, Row::Job(job) if job.finished_at.is_none())),
-            Range::EndedJobs { before } => {
-                let ended = |row: &Row| if let Row::Job(job) = row { job.finished_at } else { None };
-                let mut due = pick(&state.rows, |row| ended(row).is_some_and(|at| at < *before));
-                due.sort_by_key(|(key, row)| (ended(row), key.clone()));
+            Range::Due { kind, from, before } => {
+                let is_due = |row: &Row| row.due().is_some_and(|at| at >= *from && at < *before);
+                let mut due = pick(&state.rows, |row| row.kind() == *kind && is_due(row));
+                due.sort_by_key(|(key, row)| (row.due(), key.clone()));
                 due
             }
-            Range::ApiKeys => pick(&state.rows, |row| matches!(row, Row::ApiKey(_))),
-            Range::Replays { before } => {
-                let mut due =
-                    pick(&state.rows, |row| matches!(row, Row::Replay(replay) if replay.expires_at < *before));
-                due.sort_by_key(|(key, row)| match row {
-                    Row::Replay(replay) => (replay.expires_at, key.clone()),
-                    _ => (Default::default(), key.clone()),
-                });
-                due
-            }
-            Range::Limits { before } => {
-                let mut due = pick(&state.rows, |row| limit::look_at(row).is_some_and(|at| at < *before));
-                due.sort_by_key(|(key, row)| (limit::look_at(row), key.clone()));
-                due
-            }
+            Range::Few(kind) => pick(&state.rows, |row| row.kind() == *kind),
             Range::Board { board, from } => state.board_page(board, from),
             Range::Rows { after } => {
                 let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -240,12 +224,12 @@ impl Engine for Memory {
         let mut counted: HashMap<TotalKey, i64> = HashMap::new();
         let mut edges = 0;
         for (key, row) in &state.rows {
-            if let (Key::Edge(key), Row::Edge(edge)) = (key, row) {
-                edges += 1;
-                for total in key.totals(edge) {
-                    *counted.entry(total).or_default() += 1;
+            edges += u64::from(row.kind() == RowKind::Edge);
+            row.counts(key, |total, by| {
+                if total.counts_edges() {
+                    *counted.entry(total).or_default() += by;
                 }
-            }
+            });
         }
         for (total, stored) in state.totals.iter().filter(|(total, _)| total.counts_edges()) {
             let counted = counted.remove(total).unwrap_or(0);

@@ -4,14 +4,14 @@
 //! Lists are indexes of the edges here, so there is nothing in them that could stray. What can are rows of a spread
 //! total that no longer is: its first row says that there are no others, so nobody adds them up.
 
-use tally_core::rows::{CountKey, TotalKey};
-use tally_core::{KeyId, Name, ObjectId, SubjectId};
+use tally_core::rows::TotalKey;
+use tally_core::{Name, ObjectId, SubjectId};
 use tally_engine::{Audited, Finding, StoreError};
 use tokio_postgres::{Error, Transaction};
 
 use crate::Postgres;
 use crate::error::unavailable;
-use crate::totals::{COUNTER, ObjectTotals, PRESENT};
+use crate::totals::ObjectTotals;
 
 /// Edges in one range.
 const RANGE_EDGES: i64 = 50_000;
@@ -172,11 +172,8 @@ async fn leftovers(transaction: &Transaction<'_>, tell: Tell<'_>) -> Result<(), 
 
 fn total(object: &str, relation: &str, kind: &str) -> Option<TotalKey> {
     let name = Name::new(relation).ok()?;
-    if kind == COUNTER {
-        return Some(TotalKey::Counter(CountKey { name, key: KeyId::new(object).ok()? }));
-    }
-    if kind == PRESENT {
-        return Some(TotalKey::Present { sheet: name, day: object.parse().ok()? });
+    if let Some(number) = TotalKey::from_number(kind, name.clone(), object) {
+        return Some(number);
     }
     let (object, relation) = (ObjectId::new(object).ok()?, name);
     Some(match kind {

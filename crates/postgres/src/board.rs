@@ -1,11 +1,10 @@
 //! Pages of a board: by place, which is a lookup in its index, or by rank, which the tree finds first.
 
 use tally_core::SubjectId;
-use tally_core::rows::{BoardKey, Key, Row, Score};
+use tally_core::rows::{BoardKey, Key, Row, RowKind, Score};
 use tally_engine::{BoardFrom, StoreError};
 
 use crate::Postgres;
-use crate::tables::SCORE;
 use crate::tree;
 
 /// The board of parameters 2 to 4, and the place of its members.
@@ -46,7 +45,8 @@ impl Postgres {
     ) -> Result<Vec<(Key, Row)>, StoreError> {
         let (name, season, (down, reached)) = (board.board.as_str(), tree::season(board), tree::place(score));
         let member = member.as_str();
-        self.rows_where(SCORE, condition, &[&limit, &name, &season, &board.levels, &down, &reached, &member]).await
+        self.rows_where(RowKind::Score, condition, &[&limit, &name, &season, &board.levels, &down, &reached, &member])
+            .await
     }
 
     /// One statement, so that the tree and the rows are of one moment. What is skipped is less than a node.
@@ -57,6 +57,6 @@ impl Postgres {
              {IN_ORDER} LIMIT $1 OFFSET (SELECT skipped FROM node)"
         );
         let with = format!("WITH node (down, reached_us, skipped) AS ({})", tree::node_of_rank());
-        self.rows_with(&with, SCORE, &condition, &[&limit, &name, &season, &board.levels, &rank]).await
+        self.rows_with(&with, RowKind::Score, &condition, &[&limit, &name, &season, &board.levels, &rank]).await
     }
 }

@@ -12,12 +12,11 @@ use tally_engine::{CommitError, Committed, Mark, Seen, StoreError};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-use crate::cells::{Table, columns};
+use crate::cells::{Table, columns, tables};
 use crate::connection::{Connection, Lane, too_slow};
 use crate::cut::Node;
 use crate::error::{is_lost, refused};
 use crate::plan::Plan;
-use crate::tables::TABLES;
 use crate::totals::{
     ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, DROP_EMPTY_TOTALS, DROP_ENDED, HOLD_ENDED, HOLD_OBJECTS,
     ObjectTotals,
@@ -224,11 +223,9 @@ impl Postgres {
 async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: Stamp, space: i32) -> Sent {
     let stamp = i64::try_from(stamp.0).unwrap_or(i64::MAX);
     let (fences, turns) = (plan.fences.split(), plan.turns());
-    let cells: Vec<[Vec<Vec<Option<&str>>>; 6]> = plan
-        .tables
-        .iter()
-        .zip(&TABLES)
-        .map(|(work, table)| {
+    let cells: Vec<[Vec<Vec<Option<&str>>>; 6]> = tables()
+        .map(|(kind, table)| {
+            let work = &plan.tables[kind as usize];
             let (keys, width) = (table.keys(), table.width());
             [
                 columns(&work.absent, keys),
@@ -245,9 +242,10 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
     if !plan.fences.is_empty() {
         step(fence::TAKE.into(), fence::values(&space, &fences));
     }
-    for ((work, table), cells) in plan.tables.iter().zip(&TABLES).zip(&cells) {
+    for ((kind, table), cells) in tables().zip(&cells) {
+        let work = &plan.tables[kind as usize];
         let work = [
-            (work.absent.as_slice(), Table::absent as fn(&Table) -> String),
+            (work.absent.as_slice(), Table::absent as fn(Table) -> String),
             (work.locked(), Table::lock),
             (&work.held, Table::hold),
             (&work.changed, Table::change),

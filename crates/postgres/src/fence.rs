@@ -13,7 +13,6 @@ use tally_core::rows::Key;
 use tokio_postgres::types::ToSql;
 
 use crate::rows::key_cells;
-use crate::tables::table_of;
 
 const FENCES: u64 = 256;
 /// Behind those of keys come those of boards.
@@ -81,7 +80,7 @@ pub(crate) fn values<'a>(space: &'a i32, split: &'a (Vec<i32>, Vec<bool>)) -> Ve
 
 fn fence(key: &Key) -> i32 {
     let cells = key_cells(key);
-    let table = [table_of(key).unwrap_or(usize::MAX) as u8];
+    let table = [key.kind().declared().letter];
     let mut parts: Vec<&[u8]> = vec![&table];
     parts.extend(cells.iter().map(|cell| cell.as_deref().unwrap_or("").as_bytes()));
     // The low bits of this hash are good enough on their own.

@@ -33,7 +33,6 @@ mod rows;
 mod scan;
 mod schema;
 mod spread;
-mod tables;
 mod time;
 mod tls;
 mod totals;

@@ -1,41 +1,46 @@
 //! Every row and total asked for, in one statement: one question, one moment.
 
 use std::collections::HashMap;
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::{LazyLock, OnceLock, PoisonError, RwLock};
 
-use tally_core::rows::{Key, Row, TotalKey};
+use tally_core::rows::{Key, Row, RowKind, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_engine::{Loaded, Mark, StoreError};
 use tokio_postgres::types::ToSql;
 
-use crate::cells::{Cells, columns};
+use crate::cells::{Cells, columns, table_of, tables};
 use crate::connection::{Connection, within};
 use crate::edges::{self, Keys};
 use crate::rows::key_cells;
-use crate::tables::{self, TABLES, table_of};
 use crate::time::At;
 use crate::totals::{ObjectTotals, SubjectTotals};
 use crate::tree::{self, Places};
 use crate::{Postgres, materialize};
 
 /// Parts of a question, as bits: which of them it has makes its statement.
-const EDGES: u16 = 1;
-const OBJECT_TOTALS: u16 = 1 << 6;
-const SUBJECT_TOTALS: u16 = 1 << 7;
-const ATTENDANCE: u16 = 1 << 11;
-const BOARDS: u16 = 1 << 12;
-const JOBS: u16 = 1 << (1 + tables::JOB);
+const EDGES: u32 = 1;
+const OBJECT_TOTALS: u32 = 1 << 1;
+const SUBJECT_TOTALS: u32 = 1 << 2;
+const RANKS: u32 = 1 << 3;
 
-/// What relations need comes first, so that its statements are found by number. What is mostly asked for together is one
-/// part: there are as many statements as there are mixtures of parts.
-fn part_of(table: usize) -> u16 {
-    match table {
-        tables::OBJECT..=tables::API_KEY => 1 << (1 + table),
-        tables::TOUCHED..=tables::LIMIT => 1 << (8 + table - tables::TOUCHED),
-        tables::SHEET..=tables::ATTENDEE => ATTENDANCE,
-        _ => BOARDS,
-    }
+/// The part of a kind of rows. What relations need comes first, so that its statements are found by number. Rows of one
+/// capability are mostly asked for together, and are one part: there are as many statements as there are mixtures of parts.
+fn part_of(kind: RowKind) -> u32 {
+    static PARTS: LazyLock<[u32; RowKind::COUNT]> = LazyLock::new(|| {
+        let mut capabilities: Vec<&str> = Vec::new();
+        RowKind::ALL.map(|kind| {
+            let capability = kind.declared().capability;
+            let known = capabilities.iter().position(|known| *known == capability);
+            let number = known.unwrap_or_else(|| {
+                capabilities.push(capability);
+                capabilities.len() - 1
+            });
+            // The first is that of edges, which are asked for in a way of their own.
+            if number == 0 { EDGES } else { RANKS << number }
+        })
+    });
+    PARTS[kind as usize]
 }
 
 /// What is wanted, by the table in which it is, and where in the answer it goes.
@@ -43,8 +48,8 @@ fn part_of(table: usize) -> u16 {
 struct Question<'a> {
     edges: Keys<'a>,
     edge_places: Vec<usize>,
-    tables: [Vec<Cells>; TABLES.len()],
-    table_places: [Vec<usize>; TABLES.len()],
+    tables: [Vec<Cells>; RowKind::COUNT],
+    table_places: [Vec<usize>; RowKind::COUNT],
     objects: ObjectTotals<'a>,
     object_places: Vec<usize>,
     subjects: SubjectTotals<'a>,
@@ -56,16 +61,14 @@ impl<'a> Question<'a> {
     fn new(wants: &'a Wants) -> Self {
         let mut question = Self::default();
         for (place, key) in wants.rows.iter().enumerate() {
-            match (key, table_of(key)) {
-                (_, Some(table)) => {
-                    question.tables[table].push(key_cells(key));
-                    question.table_places[table].push(place);
-                }
-                (Key::Edge(key), _) => {
-                    question.edges.push(key);
-                    question.edge_places.push(place);
-                }
-                _ => {}
+            if let Key::Edge(key) = key {
+                question.edges.push(key);
+                question.edge_places.push(place);
+            } else if let kind = key.kind()
+                && table_of(kind).is_some()
+            {
+                question.tables[kind as usize].push(key_cells(key));
+                question.table_places[kind as usize].push(place);
             }
         }
         for (place, total) in wants.totals.iter().enumerate() {
@@ -81,13 +84,13 @@ impl<'a> Question<'a> {
         question
     }
 
-    fn parts(&self) -> u16 {
+    fn parts(&self) -> u32 {
         let mut parts = if self.edges.is_empty() { 0 } else { EDGES };
-        for (table, _) in self.tables.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
-            parts |= part_of(table);
+        for (kind, _) in RowKind::ALL.into_iter().zip(&self.tables).filter(|(_, keys)| !keys.is_empty()) {
+            parts |= part_of(kind);
         }
         if !self.ranks.is_empty() {
-            parts |= BOARDS;
+            parts |= RANKS;
         }
         if !self.objects.is_empty() {
             parts |= OBJECT_TOTALS;
@@ -100,10 +103,10 @@ impl<'a> Question<'a> {
 }
 
 /// The statement of a question with these parts.
-fn sql(parts: u16) -> &'static str {
-    static STATEMENTS: [OnceLock<String>; 256] = [const { OnceLock::new() }; 256];
-    static OTHERS: RwLock<Option<HashMap<u16, &'static str>>> = RwLock::new(None);
-    if let Some(statement) = STATEMENTS.get(usize::from(parts)) {
+fn sql(parts: u32) -> &'static str {
+    static STATEMENTS: [OnceLock<String>; 512] = [const { OnceLock::new() }; 512];
+    static OTHERS: RwLock<Option<HashMap<u32, &'static str>>> = RwLock::new(None);
+    if let Some(statement) = STATEMENTS.get(parts as usize) {
         return statement.get_or_init(|| write_sql(parts));
     }
     // Only ever added to, whole entries at a time.
@@ -116,7 +119,7 @@ fn sql(parts: u16) -> &'static str {
     known.get_or_insert_default().entry(parts).or_insert_with(|| write_sql(parts).leak())
 }
 
-fn write_sql(parts: u16) -> String {
+fn write_sql(parts: u32) -> String {
     let mut asked = vec!["clock_timestamp()".to_owned()];
     let mut from = String::new();
     let mut next = 1;
@@ -129,12 +132,12 @@ fn write_sql(parts: u16) -> String {
                 .into();
         next = 4;
     }
-    for (number, table) in TABLES.iter().enumerate() {
-        if parts & part_of(number) != 0 {
+    for (kind, table) in tables() {
+        if parts & part_of(kind) != 0 {
             let (rows, shown) = (table.rows(table.keys(), next), table.shown());
             asked.push(format!(
                 "ARRAY(SELECT w.i || ' ' || {shown} FROM {rows} JOIN {} t ON {})",
-                table.name,
+                table.name(),
                 table.same_key()
             ));
             next += table.keys();
@@ -148,10 +151,10 @@ fn write_sql(parts: u16) -> String {
         asked.push(SubjectTotals::stored(next));
         next += 2;
     }
-    if parts & BOARDS != 0 {
+    if parts & RANKS != 0 {
         asked.push(tree::ranks(next));
     }
-    if parts & JOBS != 0 {
+    if parts & part_of(RowKind::Job) != 0 {
         asked.push("(SELECT max(stamp) FROM lane)".into());
     }
     format!("SELECT {} {from}", asked.join(", "))
@@ -188,16 +191,15 @@ async fn ask(
 ) -> Result<tokio_postgres::Row, tokio_postgres::Error> {
     let parts = question.parts();
     let statement = connection.statement(sql(parts)).await?;
+    let asked = tables().filter(|(kind, _)| parts & part_of(*kind) != 0);
     let keys: Vec<Vec<Vec<Option<&str>>>> =
-        question.tables.iter().zip(&TABLES).map(|(rows, table)| columns(rows, table.keys())).collect();
+        asked.map(|(kind, table)| columns(&question.tables[kind as usize], table.keys())).collect();
     let mut values: Vec<&(dyn ToSql + Sync)> = Vec::new();
     if !question.edges.is_empty() {
         values.extend(question.edges.values());
     }
-    for (table, columns) in keys.iter().enumerate() {
-        if parts & part_of(table) != 0 {
-            values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
-        }
+    for columns in &keys {
+        values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
     }
     if !question.objects.is_empty() {
         values.extend(question.objects.keys());
@@ -205,7 +207,7 @@ async fn ask(
     if !question.subjects.is_empty() {
         values.extend(question.subjects.keys());
     }
-    if parts & BOARDS != 0 {
+    if parts & RANKS != 0 {
         values.extend(question.ranks.keys());
     }
     connection.client.query_one(&statement, &values).await
@@ -229,11 +231,11 @@ fn answer<'a>(
         next += 5;
     }
     let parts = question.parts();
-    for table in (0..TABLES.len()).filter(|table| parts & part_of(*table) != 0) {
+    for (kind, _) in tables().filter(|(kind, _)| parts & part_of(*kind) != 0) {
         for text in row.get::<_, Vec<&str>>(next) {
             let (place, shown) = text.split_once(' ').unwrap_or_default();
             let place: usize = place.parse().unwrap_or(1);
-            rows[question.table_places[table][place - 1]] = Some(crate::rows::read(table, shown)?.1);
+            rows[question.table_places[kind as usize][place - 1]] = Some(crate::rows::read(kind, shown)?.1);
         }
         next += 1;
     }
@@ -255,11 +257,11 @@ fn answer<'a>(
         next += 1;
     }
     let mut ranks = Vec::new();
-    if parts & BOARDS != 0 {
+    if parts & RANKS != 0 {
         ranks = row.get::<_, Vec<i64>>(next).into_iter().map(i64::unsigned_abs).collect();
         next += 1;
     }
-    let newest = (parts & JOBS != 0).then(|| row.get::<_, Option<i64>>(next)).flatten();
+    let newest = (parts & part_of(RowKind::Job) != 0).then(|| row.get::<_, Option<i64>>(next)).flatten();
     let newest = newest.map(|stamp| Stamp(stamp.unsigned_abs()));
     Ok((Loaded { rows, totals, ranks, now: Some(now.0), newest, ..Loaded::default() }, uncounted))
 }

@@ -6,15 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::ObjectId;
-use tally_core::rows::{Changes, Edge, EdgeKey, Job, Key, Row, TotalKey, Work};
+use tally_core::rows::{Changes, Edge, EdgeKey, Guard, Job, Key, Row, RowKind, TotalKey, Work};
 use tally_engine::{Seen, StoreError};
 
-use crate::cells::{Cells, Fence};
+use crate::cells::{Cells, table_of};
 use crate::edges::{Edges, Keys};
 use crate::fence::{Fences, turn_of_board};
 use crate::rows::{self, key_cells};
 use crate::spread::Spread;
-use crate::tables::{TABLES, table_of};
 use crate::totals::{ObjectTotals, SubjectTotals};
 use crate::tree::Places;
 
@@ -25,7 +24,7 @@ const SHARD_BY_MAX: u64 = 1 << 40;
 #[derive(Default)]
 pub(crate) struct Plan<'a> {
     pub(crate) fences: Fences,
-    pub(crate) tables: [TableWork; TABLES.len()],
+    pub(crate) tables: [TableWork; RowKind::COUNT],
     pub(crate) new: Edges<'a>,
     /// Edges as they must still be.
     pub(crate) held: Edges<'a>,
@@ -150,14 +149,17 @@ impl<'a> Plan<'a> {
         after: Option<&Row>,
         is_changed: bool,
     ) -> Result<(), StoreError> {
-        let Some(number) = table_of(key) else { return Ok(()) };
-        let table = &mut self.tables[number];
-        match (TABLES[number].fence, is_changed, before) {
-            (Fence::Changed, true, _) => self.fences.change(key),
-            (Fence::Changed, false, _) => self.fences.look_at(key),
-            (Fence::Absent, true, None) => self.fences.look_at(key),
-            (Fence::Absent, false, None) => self.fences.change(key),
-            _ => {}
+        let kind = key.kind();
+        let Some(columns) = table_of(kind) else { return Ok(()) };
+        let table = &mut self.tables[kind as usize];
+        match (kind.declared().guard, is_changed, before) {
+            // Who looks shares a fence, who changes holds it alone.
+            (Guard::Changed, true, _) => self.fences.change(key),
+            (Guard::Changed, false, _) => self.fences.look_at(key),
+            // Who makes a row shares a fence, who decided on an absence and left it holds it alone.
+            (Guard::Absent, true, None) => self.fences.look_at(key),
+            (Guard::Absent, false, None) => self.fences.change(key),
+            (Guard::Absent, _, Some(_)) | (Guard::Key, _, _) => {}
         }
         if let (Key::Score(score), true) = (key, is_changed) {
             self.fences.count_on(score.board.board.as_str());
@@ -170,7 +172,7 @@ impl<'a> Plan<'a> {
             (false, Some(before), _) => table.held.push(rows::write(key, before)?),
             (true, Some(before), Some(after)) => {
                 let mut cells = rows::write(key, before)?;
-                cells.extend(rows::write(key, after)?.into_iter().skip(TABLES[number].keys()));
+                cells.extend(rows::write(key, after)?.into_iter().skip(columns.keys()));
                 table.changed.push(cells);
             }
             (true, Some(before), None) => table.gone.push(rows::write(key, before)?),

@@ -1,16 +1,16 @@
 //! Pages in order: the read side.
 
-use tally_core::rows::{CountKey, Key, ListKey, Row, Side};
-use tally_core::time::Stamp;
+use tally_core::rows::{CountKey, Due, Key, ListKey, Row, RowKind, Side};
+use tally_core::time::{Stamp, Timestamp};
 use tally_core::{KeyId, Name};
 use tally_engine::{Page, Place, Range, StoreError};
 use tokio_postgres::types::ToSql;
 
 use crate::Postgres;
+use crate::cells::{table_of, tables};
 use crate::edges;
 use crate::error::unreadable;
 use crate::rows::{self, key_cells};
-use crate::tables::{self, TABLES, table_of};
 use crate::time::At;
 use crate::totals::COUNTERS_BEHIND;
 
@@ -22,24 +22,11 @@ impl Postgres {
         let asked = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
         let mut items = match range {
             Range::List { list, after } => self.list(list, after.as_ref(), asked).await?,
-            Range::OpenJobs => {
-                self.rows_where(tables::JOB, "t.finished_at IS NULL ORDER BY t.id LIMIT $1", &[&asked]).await?
-            }
-            Range::EndedJobs { before } => {
-                let before = At(Stamp::at(*before));
-                let due = "t.finished_at < $2 ORDER BY t.finished_at, t.id LIMIT $1";
-                self.rows_where(tables::JOB, due, &[&asked, &before]).await?
-            }
-            Range::ApiKeys => self.rows_where(tables::API_KEY, "true ORDER BY t.id LIMIT $1", &[&asked]).await?,
-            Range::Replays { before } => {
-                let before = At(Stamp::at(*before));
-                let due = "t.expires_at < $2 ORDER BY t.expires_at, t.caller, t.key LIMIT $1";
-                self.rows_where(tables::REPLAY, due, &[&asked, &before]).await?
-            }
-            Range::Limits { before } => {
-                let before = At(Stamp::at(*before));
-                let due = "t.look_at < $2 ORDER BY t.look_at, t.name, t.key LIMIT $1";
-                self.rows_where(tables::LIMIT, due, &[&asked, &before]).await?
+            Range::Due { kind, from, before } => self.due(*kind, *from, *before, asked).await?,
+            Range::Few(kind) => {
+                let Some(table) = table_of(*kind) else { return Ok(Page::default()) };
+                let in_order = format!("true ORDER BY {} LIMIT $1", table.key_names().join(", "));
+                self.rows_where(*kind, &in_order, &[&asked]).await?
             }
             Range::Board { board, from } => self.board_page(board, from, asked).await?,
             Range::Rows { after } => self.all(after.as_ref(), limit.saturating_add(1)).await?,
@@ -79,50 +66,78 @@ impl Postgres {
         rows.iter().map(read_edge).collect()
     }
 
+    /// What is due: what has no time for it first.
+    async fn due(
+        &self,
+        kind: RowKind,
+        from: Timestamp,
+        before: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<(Key, Row)>, StoreError> {
+        let Some((table, due)) = table_of(kind).and_then(|table| Some((table, table.due()?))) else {
+            return Ok(Vec::new());
+        };
+        let keys = table.key_names().join(", ");
+        let (mut found, column) = (Vec::new(), due.column());
+        if from == Timestamp(0) && before > from && due == Due::AtOnceUnless(column) {
+            let at_once = format!("t.{column} IS NULL ORDER BY {keys} LIMIT $1");
+            found = self.rows_where(kind, &at_once, &[&limit]).await?;
+        }
+        let left = limit - i64::try_from(found.len()).unwrap_or(limit);
+        if left > 0 && before > Timestamp(1) {
+            // Nothing that has a time is due before 1.
+            let from = if from == Timestamp(1) { Timestamp(0) } else { from };
+            let (from, before) = (At(Stamp::at(from)), At(Stamp::at(before)));
+            let soonest = format!("t.{column} >= $2 AND t.{column} < $3 ORDER BY t.{column}, {keys} LIMIT $1");
+            found.extend(self.rows_where(kind, &soonest, &[&left, &from, &before]).await?);
+        }
+        Ok(found)
+    }
+
     /// Rows of one of the small tables.
     pub(crate) async fn rows_where(
         &self,
-        table: usize,
+        kind: RowKind,
         condition: &str,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<(Key, Row)>, StoreError> {
-        self.rows_with("", table, condition, values).await
+        self.rows_with("", kind, condition, values).await
     }
 
     pub(crate) async fn rows_with(
         &self,
         with: &str,
-        table: usize,
+        kind: RowKind,
         condition: &str,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<(Key, Row)>, StoreError> {
-        let sql = format!("{with} SELECT {} FROM {} t WHERE {condition}", TABLES[table].shown(), TABLES[table].name);
+        let Some(table) = table_of(kind) else { return Ok(Vec::new()) };
+        let sql = format!("{with} SELECT {} FROM {} t WHERE {condition}", table.shown(), table.name());
         let rows = self.ask(&sql, values).await?;
-        rows.iter().map(|row| rows::read(table, row.get(0))).collect()
+        rows.iter().map(|row| rows::read(kind, row.get(0))).collect()
     }
 
     /// Every row: edges by their keys, then the other tables one after the other by theirs, then counters.
     async fn all(&self, after: Option<&Key>, limit: usize) -> Result<Vec<(Key, Row)>, StoreError> {
         let mut items = Vec::new();
-        let first_table = match after {
-            None | Some(Key::Edge(_)) => {
-                items = self.edges_behind(after, limit).await?;
-                0
-            }
-            Some(key) => table_of(key).unwrap_or(TABLES.len()),
-        };
-        for (number, table) in TABLES.iter().enumerate().skip(first_table) {
+        let last = after.map(Key::kind);
+        if matches!(last, None | Some(RowKind::Edge)) {
+            items = self.edges_behind(after, limit).await?;
+        }
+        // Counters come last.
+        let is_behind = |kind: RowKind| last.is_none_or(|last| last != RowKind::Counter && kind >= last);
+        for (kind, table) in tables().filter(|(kind, _)| is_behind(*kind)) {
             if items.len() >= limit {
                 break;
             }
-            let from = after.filter(|key| table_of(key) == Some(number)).map(key_cells).unwrap_or_default();
+            let from = after.filter(|key| key.kind() == kind).map(key_cells).unwrap_or_default();
             let (names, behind) = (table.key_names().join(", "), table.key_values(2).join(", "));
             let behind = if from.is_empty() { "true".into() } else { format!("({names}) > ({behind})") };
             let condition = format!("{behind} ORDER BY {names} LIMIT $1");
             let left = i64::try_from(limit - items.len()).unwrap_or(i64::MAX);
             let mut values: Vec<&(dyn ToSql + Sync)> = vec![&left];
             values.extend(from.iter().map(|cell| cell as &(dyn ToSql + Sync)));
-            items.extend(self.rows_where(number, &condition, &values).await?);
+            items.extend(self.rows_where(kind, &condition, &values).await?);
         }
         if items.len() < limit {
             items.extend(self.counters_behind(after, limit - items.len()).await?);

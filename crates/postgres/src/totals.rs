@@ -3,15 +3,11 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use tally_core::rows::TotalKey;
+use tally_core::rows::{Number, TotalKey, TotalOf};
 use tally_core::{Name, SubjectId};
 use tokio_postgres::types::ToSql;
 
 use crate::fence;
-
-/// The kinds of totals that count no edges. No relation has such a kind.
-pub(crate) const COUNTER: &str = "#";
-pub(crate) const PRESENT: &str = "@";
 
 /// Totals of objects, counters and whatever else is counted in `object_total`, as arrays.
 #[derive(Default)]
@@ -48,12 +44,11 @@ impl<'a> ObjectTotals<'a> {
     }
 
     pub(crate) fn push_to_shard(&mut self, total: &'a TotalKey, shard: i16, by: i64) {
-        let (object, relation, kind) = match total {
-            TotalKey::Object { object, relation } => (object.as_str().into(), relation, ""),
-            TotalKey::Kind { object, relation, kind } => (object.as_str().into(), relation, kind.as_str()),
-            TotalKey::Counter(key) => (key.key.as_str().into(), &key.name, COUNTER),
-            TotalKey::Present { sheet, day } => (day.to_string().into(), sheet, PRESENT),
-            TotalKey::Subject { .. } => return,
+        let (object, relation, kind) = match total.of() {
+            TotalOf::Object(object, relation) => (object.as_str().into(), relation, ""),
+            TotalOf::Kind(object, relation, kind) => (object.as_str().into(), relation, kind.as_str()),
+            TotalOf::Number(number) => (number.key, number.name, number.mark),
+            TotalOf::Subject(..) => return,
         };
         self.objects.push(object);
         self.relations.push(relation.as_str());
@@ -105,9 +100,10 @@ pub(crate) static COUNTERS_BEHIND: LazyLock<String> = LazyLock::new(|| {
         "SELECT name, key, n FROM (
              SELECT w.relation AS name, w.object AS key, CASE w.shards WHEN 1 THEN w.n ELSE {SUM} END AS n
              FROM object_total w
-             WHERE w.kind = '{COUNTER}' AND w.shard = 0 AND (w.relation, w.object) > ($1, $2)
+             WHERE w.kind = '{}' AND w.shard = 0 AND (w.relation, w.object) > ($1, $2)
              ORDER BY w.relation, w.object) AS counter
-         WHERE n <> 0 LIMIT $3"
+         WHERE n <> 0 LIMIT $3",
+        Number::COUNTER
     )
 });
 

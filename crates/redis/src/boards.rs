@@ -1,22 +1,12 @@
-//! Pages of boards, and limits that are due.
+//! Pages of boards.
 
-use std::collections::BTreeSet;
-
-use redis::Cmd;
 use tally_core::rows::{BoardKey, Key, Row, ScoreKey};
-use tally_core::rules::limit;
-use tally_core::time::Timestamp;
 use tally_engine::{BoardFrom, StoreError};
 
 use crate::Redis;
 use crate::answer::{items, some_text};
-use crate::audit::pairs;
-use crate::counting::{element, limit_of, member_of, order_score};
-use crate::rows::unreadable;
+use crate::orders::{element, member_of, order_score};
 use crate::words::Ask;
-
-/// Slots that are looked at together.
-const SLOTS_AT_ONCE: usize = 1_024;
 
 impl Redis {
     /// Members of a board, in order.
@@ -26,7 +16,7 @@ impl Redis {
         from: &BoardFrom,
         count: usize,
     ) -> Result<Vec<(Key, Row)>, StoreError> {
-        let order = self.keys.board(board).order;
+        let order = self.keys.order(board);
         let slot = self.keys.part(&order);
         let slots = if self.keys.slots { "1" } else { "0" };
         let count_text = count.to_string();
@@ -57,34 +47,5 @@ impl Redis {
             }
             return Ok(page);
         }
-    }
-
-    /// Limits that were to be looked at before a time, soonest first.
-    pub(crate) async fn limits(&self, before: Timestamp, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
-        let most = if before.0 > 1 << 53 { "+inf".into() } else { format!("({}", before.0) };
-        let parts = if self.keys.slots { self.used_slots().await? } else { vec![0] };
-        let ask = |part: &u16| {
-            let mut command = Cmd::new();
-            command.arg("ZRANGE").arg(self.keys.limits_due(*part)).arg("-inf").arg(&most).arg("BYSCORE");
-            command.arg("LIMIT").arg(0).arg(count).arg("WITHSCORES");
-            command
-        };
-        let mut soonest = BTreeSet::new();
-        for parts in parts.chunks(SLOTS_AT_ONCE) {
-            for due in self.link.send_many(parts.iter().map(ask).collect()).await? {
-                for (member, at) in pairs(due)? {
-                    let key = limit_of(&member).ok_or_else(|| unreadable(&member))?;
-                    let at = at.parse::<f64>().map_err(|_| unreadable(&at))? as u64;
-                    soonest.insert((at, Key::Limit(key)));
-                }
-            }
-            while soonest.len() > count {
-                soonest.pop_last();
-            }
-        }
-        let mut found = self.rows_of(soonest.into_iter().map(|(_, key)| key).collect()).await?;
-        found.retain(|(_, row)| limit::look_at(row).is_some_and(|at| at < before));
-        found.sort_by(|(a, left), (b, right)| limit::look_at(left).cmp(&limit::look_at(right)).then_with(|| a.cmp(b)));
-        Ok(found)
     }
 }

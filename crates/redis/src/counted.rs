@@ -1,18 +1,17 @@
-//! What a commit changes of counting, beyond rows that are one text.
+//! What a commit changes beyond rows that are one text: numbers, orders, what is due.
 
-use tally_core::rows::{Change, Key, LimitKey, Row, ScoreKey};
-use tally_core::rules::limit;
+use tally_core::rows::{Change, Key, Row, ScoreKey};
 use tally_core::view::View;
 
-use crate::counting::{Number, element, limit_member, order_score, place_words, score_in};
-use crate::keys::row_entry;
+use crate::orders::{element, order_score, place_words, score_in};
 use crate::part::Word::{Key as K, NoKey, Text as T};
+use crate::places::{NumberAt, due_member, entry_of};
 use crate::plan::Plan;
 
 impl Plan<'_> {
     /// A row that is a field of a hash which is listed in its slot.
     pub(crate) fn change_field(&mut self, key: &Key, hash: &str, field: &str, text: Option<&str>) {
-        let (index, entry) = (self.index_of(hash), row_entry(key).unwrap_or_default());
+        let (index, entry) = (self.index_of(hash), entry_of(key).unwrap_or_default());
         let part = self.part(hash);
         match text {
             Some(text) => part.change("F", &[K(hash), T(field), T(text), K(&index), T(&entry)]),
@@ -21,23 +20,24 @@ impl Plan<'_> {
     }
 
     /// Adds to a number. The script refuses what would not fit, before it changes anything.
-    pub(crate) fn add_number(&mut self, number: Number, by: i64) {
-        let Number { hash, field, entry } = number;
+    pub(crate) fn add_number(&mut self, number: NumberAt, by: i64) {
+        let NumberAt { hash, field, entry } = number;
         let index = entry.is_some().then(|| self.index_of(&hash));
         let (by, entry) = (by.to_string(), entry.unwrap_or_default());
         let index = index.as_deref().map_or(NoKey, K);
         self.part(&hash).change("N", &[K(&hash), T(&field), T(&by), index, T(&entry)]);
     }
 
-    /// When a limit is to be looked at.
-    pub(crate) fn change_due(&mut self, home: &str, key: &LimitKey, change: &Change) {
-        let (due, member) = (self.keys.limits_due(self.keys.part(home)), limit_member(key));
-        let look_at = |row: &Option<Row>| row.as_ref().and_then(limit::look_at);
-        let (was, will) = (look_at(&change.before), look_at(&change.after));
+    /// When a row is due.
+    pub(crate) fn change_due(&mut self, home: &str, key: &Key, change: &Change) {
+        let (was, will) = (change.before.as_ref().and_then(Row::due), change.after.as_ref().and_then(Row::due));
+        if was == will {
+            return;
+        }
+        let (due, member) = (self.keys.due(key.kind(), self.keys.part(home)), due_member(key));
         match will {
-            Some(at) if was != will => self.part(home).change("z", &[K(&due), T(&member), T(&at.0.to_string())]),
+            Some(at) => self.part(home).change("z", &[K(&due), T(&member), T(&at.0.to_string())]),
             None => self.part(home).change("x", &[K(&due), T(&member)]),
-            Some(_) => {}
         }
     }
 
@@ -45,12 +45,12 @@ impl Plan<'_> {
     /// many.
     pub(crate) fn put_ranks(&mut self, view: &View, totals: usize) {
         for (standing, before) in view.seen_ranks() {
-            let (order, [among, score, element]) = (self.keys.board(&standing.board).order, place_words(standing));
+            let (order, [among, score, element]) = (self.keys.order(&standing.board), place_words(standing));
             let words = [K(&order), T(&among), T(&score), T(&element), T(&before.to_string())];
             self.part(&order).check("r", false, &words);
         }
         for (place, standing) in view.told_ranks().iter().enumerate() {
-            let (order, [among, score, element]) = (self.keys.board(&standing.board).order, place_words(standing));
+            let (order, [among, score, element]) = (self.keys.order(&standing.board), place_words(standing));
             self.by.push(view.moved_before(standing));
             self.part(&order).tell(totals + place, "r", &[K(&order), T(&among), T(&score), T(&element)]);
         }
@@ -58,7 +58,7 @@ impl Plan<'_> {
 
     /// A member's place in the order of its board.
     pub(crate) fn change_order(&mut self, key: &ScoreKey, change: &Change) {
-        let order = self.keys.board(&key.board).order;
+        let order = self.keys.order(&key.board);
         let part = self.part(&order);
         if let Some(was) = score_in(change.before.as_ref()) {
             part.change("x", &[K(&order), T(&element(was.reached, &key.member))]);
@@ -72,7 +72,7 @@ impl Plan<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tally_core::rows::{Changes, CountKey, Object, Side, TotalKey};
+    use tally_core::rows::{Changes, CountKey, LimitKey, Object, Side, TotalKey};
     use tally_core::time::{Stamp, Timestamp};
     use tally_core::view::Reading;
     use tally_core::{KeyId, Name, ObjectId};
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_counter_with_a_condition_on_its_object_is_one_slot() {
-        let keys = Keys { prefix: "tally".into(), slots: true };
+        let keys = Keys::new("tally", true);
         for id in ["post:42", "post:}", "post:{a}b"] {
             let key = CountKey { name: Name::new("views").unwrap(), key: KeyId::new(id).unwrap() };
             let object = Key::Object(ObjectId::new(id).unwrap());

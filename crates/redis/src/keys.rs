@@ -6,24 +6,16 @@
 //! | `tally:o:{post:42}:like:hidden` | sorted set | likes of suspended subjects |
 //! | `tally:o:{post:42}:like:data` | hash | kind and meta of edges that have any |
 //! | `tally:o:{post:42}:like:kinds` | hash | how many of each kind |
-//! | `tally:o:{post:42}` | JSON | the registered object |
 //! | `tally:s:{alice}:like`, `…:hidden` | sorted set | what alice likes, newest first |
-//! | `tally:s:{alice}` | JSON | her suspension; before when everything of hers is forgotten, until it is |
 //! | `tally:o:{…}:.off`, `tally:s:{…}:.off` | hash | by how much a total differs from its list; never, but by a repair |
-//! | `tally:c:{post:42}`, `…:at` | hash | counters of it by name; when each was last added to |
-//! | `tally:u:{2026-01-31}:dau` | JSON | a unique count: a sketch in base64 |
-//! | `tally:l:{alice}:posting` | JSON | what is used of a limit |
-//! | `tally:d:{1f}` | sorted set | limits of a slot, by when they are to be looked at |
-//! | `tally:a:{daily}` | number | the next number on a sheet |
-//! | `tally:a:{daily}:days`, `…:present` | hash | the chunks of each day; how many were there |
-//! | `tally:a:{daily}:2026-01-31` | hash | the chunks of a day: bitmaps in base64 |
-//! | `tally:a:{daily}:who` | hash | each subject's number and days |
-//! | `tally:b:{weekly}` | JSON | the seasons of a board |
-//! | `tally:b:{weekly}:<season>` | sorted set | members in order, behind when they reached their scores; `all` without seasons |
-//! | `tally:b:{weekly}:<season>:scores` | hash | each member's score, and when it was reached |
-//! | `tally:b:{weekly}:<season>:dense`, `…:scores` | | the different scores, and how many have each; where ranks are dense |
-//! | `tally:r:{r7}`, `…:due` | hash, sorted set | remembered answers, and when they may go |
-//! | `tally:sys:{sys}:…` | | API keys, jobs, names of relations and of all that was ever declared, the newest stamp, leases |
+//! | `tally:object:{post:42}`, `tally:subject:{alice}`, … | JSON | rows with a key of their own, see `places.rs` |
+//! | `tally:counter:{post:42}`, `tally:attendee:{daily}`, … | hash | rows of one kind that are kept together, by the last part of their keys |
+//! | `tally:attendance_present:{daily}` | hash | numbers that are no rows |
+//! | `tally:score:{weekly}:<season>:<levels>:order` | sorted set | members in order, behind when they reached their scores |
+//! | `tally:replay:{r7}` | hash | rows that are spread |
+//! | `tally:job:{sys}`, `tally:api_key:{sys}`, … | hash | rows of which there are few |
+//! | `tally:due:{1f}:replay` | sorted set | rows of a slot, by when they are due |
+//! | `tally:sys:{sys}:…` | | names of relations, the newest stamp, the time, leases |
 //! | `tally:i:{1f}` | sorted set | what there is in a slot, by name |
 //! | `tally:w:{1f}` | hash | commits over several slots that are under way |
 //! | `tally:t:{1f}:<server>`, `…-<number>` | sorted set, text | what a server committed last; what became of a commit |
@@ -31,14 +23,10 @@
 //! Scores of edges are microseconds since 1970, negative, so that the newest comes first; those of boards are negative so
 //! that the highest does.
 
-use tally_core::hash::fingerprint;
-use tally_core::rows::{EdgeKey, Key, ReplayKey, Side};
+use tally_core::SubjectId;
+use tally_core::rows::{EdgeKey, Side};
 
-use crate::counting::counting_entry;
 use crate::slots::{self, slot_of};
-
-/// How many hashes hold remembered answers.
-pub(crate) const REPLAY_PARTS: u64 = 64;
 
 /// Makes keys under a prefix.
 #[derive(Clone, Debug)]
@@ -46,6 +34,8 @@ pub(crate) struct Keys {
     pub(crate) prefix: String,
     /// Whether a script is held to one slot.
     pub(crate) slots: bool,
+    /// Stands for any member, where a key is made of which all members lead to the same.
+    pub(crate) nobody: SubjectId,
 }
 
 /// The keys of one list of edges, with what belongs to it.
@@ -61,6 +51,11 @@ pub(crate) struct ListKeys {
 }
 
 impl Keys {
+    pub(crate) fn new(prefix: &str, slots: bool) -> Self {
+        let nobody = SubjectId::new("-").expect("a subject may be called so");
+        Self { prefix: prefix.into(), slots, nobody }
+    }
+
     /// The home of an id on one side, such as `tally:o:{post:42}`.
     pub(crate) fn home(&self, side: Side, id: &str) -> String {
         self.shown_pieces(side, id, "")[..5].concat()
@@ -107,13 +102,6 @@ impl Keys {
         format!("{}:{relation}:kinds", self.home(Side::Object, object))
     }
 
-    /// The hash of a remembered answer, and the list of when they may go.
-    pub(crate) fn replays(&self, part: u64) -> (String, String) {
-        let hash = format!("{}:r:{{r{part}}}", self.prefix);
-        let due = format!("{hash}:due");
-        (hash, due)
-    }
-
     /// One of the keys of the store as a whole.
     pub(crate) fn system(&self, name: &str) -> String {
         format!("{}:sys:{{sys}}:{name}", self.prefix)
@@ -150,35 +138,9 @@ fn escape(id: &str) -> &'static str {
     if id.is_empty() || id.starts_with(['}', '%']) { "%" } else { "" }
 }
 
-/// The hash that a remembered answer is in.
-pub(crate) fn replay_part(key: &ReplayKey) -> u64 {
-    fingerprint(&[key.caller.as_bytes(), key.key.as_bytes()]) % REPLAY_PARTS
-}
-
-/// The field of a remembered answer.
-pub(crate) fn replay_field(key: &ReplayKey) -> String {
-    serde_json::json!([key.caller, key.key]).to_string()
-}
-
-pub(crate) fn replay_key(field: &str) -> Option<ReplayKey> {
-    let (caller, key) = serde_json::from_str(field).ok()?;
-    Some(ReplayKey { caller, key })
-}
-
-/// The entry of an edge's list in the index of its slot. Relations have no zero byte, and come last.
+/// The entry of an edge's list in the index of its slot, as `places.rs` has them for other rows.
 pub(crate) fn edges_entry(key: &EdgeKey) -> String {
-    format!("e{}\0{}", key.object, key.relation)
-}
-
-/// The entry of a row with a key of its own.
-pub(crate) fn row_entry(key: &Key) -> Option<String> {
-    match key {
-        Key::Object(object) => Some(format!("o{object}")),
-        Key::Subject(subject) => Some(format!("s{subject}")),
-        Key::Edge(edge) => Some(edges_entry(edge)),
-        Key::Replay(_) | Key::Job(_) | Key::ApiKey(_) | Key::Names => None,
-        key => counting_entry(key),
-    }
+    format!("e{}\0{}", key.relation, key.object)
 }
 
 #[cfg(test)]
@@ -187,7 +149,7 @@ mod tests {
 
     #[test]
     fn everything_of_an_id_has_one_slot_and_ids_do_not_meet() {
-        let keys = Keys { prefix: "tally".into(), slots: true };
+        let keys = Keys::new("tally", true);
         let ids = ["a", "}", "%", "%}", "}a", "a}b", "a}:like", "{", "{}", "a{b}", "%%}", "👍"];
         let mut all = std::collections::BTreeSet::new();
         for id in ids {

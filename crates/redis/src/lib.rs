@@ -26,8 +26,8 @@ mod commit;
 mod compare;
 mod connection;
 mod counted;
-mod counting;
 mod drift;
+mod due;
 mod facts;
 mod fence;
 mod follow;
@@ -37,7 +37,9 @@ mod mend;
 mod numbered;
 mod open;
 mod options;
+mod orders;
 mod part;
+mod places;
 mod plan;
 mod registry;
 mod rows;
@@ -111,7 +113,7 @@ impl Redis {
     /// A store that connects when it is first used.
     pub fn new(options: Options) -> Self {
         let server = RandomState::new().hash_one("tally");
-        let keys = Keys { prefix: options.prefix.clone(), slots: options.cluster };
+        let keys = Keys::new(&options.prefix, options.cluster);
         let link = Arc::new(Link::new(options));
         let follower = Arc::new(Follower::new(follow::Publish::new(follow::Means {
             server: format!("{server:016x}"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::{try_join, try_join_all};
 use redis::Value;
-use tally_core::rows::{Key, Row, Side, Standing, TotalKey};
+use tally_core::rows::{Key, Row, Side, Standing, TotalKey, TotalOf};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_core::{Name, ObjectId};
@@ -12,10 +12,10 @@ use tally_engine::{Loaded, StoreError};
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, text};
-use crate::counting::{Number, place_words};
+use crate::orders::place_words;
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{KeyTable, Word, push};
-use crate::plan::{Place, place};
+use crate::places::{NumberAt, Place};
 use crate::rows;
 use crate::words::{Ask, MEMBERS_MAX, Words};
 
@@ -94,7 +94,7 @@ impl Redis {
                     members.push((number, edge.subject.as_str()));
                 }
                 Key::Subject(_) => {}
-                key => match place(&self.keys, key) {
+                key => match self.keys.place(key) {
                     Place::Key(key) => question.ask(To::Row(number), "s", &[K(&key)]),
                     Place::Field(key, field) => question.ask(To::Row(number), "h", &[K(&key), T(&field)]),
                 },
@@ -131,38 +131,37 @@ impl Redis {
             self.ask_total(&mut question, To::Total(number), total, true);
         }
         for (number, standing) in wants.ranks.iter().enumerate() {
-            ask_rank(&mut question, To::Rank(number), standing, &self.keys.board(&standing.board).order);
+            ask_rank(&mut question, To::Rank(number), standing, &self.keys.order(&standing.board));
         }
         question
     }
 
     fn ask_total(&self, question: &mut Question, to: To, total: &TotalKey, usual: bool) {
-        if let Some(Number { hash, field, .. }) = self.keys.number(total) {
-            return question.ask(to, "h", &[K(&hash), T(&field)]);
-        }
-        match total {
-            TotalKey::Object { object, relation } if usual => {
+        match total.of() {
+            TotalOf::Number(number) => {
+                let NumberAt { hash, field, .. } = self.keys.number(&number);
+                question.ask(to, "h", &[K(&hash), T(&field)]);
+            }
+            TotalOf::Object(object, relation) if usual => {
                 let shown = self.keys.shown(Side::Object, object.as_str(), relation.as_str());
                 question.ask(to, "c", &[K(&shown)]);
             }
-            TotalKey::Subject { subject, relation } if usual => {
+            TotalOf::Subject(subject, relation) if usual => {
                 let shown = self.keys.shown(Side::Subject, subject.as_str(), relation.as_str());
                 question.ask(to, "c", &[K(&shown)]);
             }
-            TotalKey::Object { object, relation } => {
+            TotalOf::Object(object, relation) => {
                 let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
                 question.ask(to, "t", &[K(&list.shown), NoKey, K(&list.off), T(relation.as_str())]);
             }
-            TotalKey::Subject { subject, relation } => {
+            TotalOf::Subject(subject, relation) => {
                 let list = self.keys.list(Side::Subject, subject.as_str(), relation.as_str());
                 question.ask(to, "t", &[K(&list.shown), K(&list.hidden), K(&list.off), T(relation.as_str())]);
             }
-            TotalKey::Kind { object, relation, kind } => {
+            TotalOf::Kind(object, relation, kind) => {
                 let kinds = self.keys.kinds(object.as_str(), relation.as_str());
                 question.ask(to, "h", &[K(&kinds), T(kind.as_str())]);
             }
-            // A number, see above.
-            TotalKey::Counter(_) | TotalKey::Present { .. } => {}
         }
     }
 
@@ -177,7 +176,7 @@ impl Redis {
                 questions.entry(self.keys.part(&list.shown)).or_default().ask(to, "e", &words);
                 continue;
             }
-            match place(&self.keys, key) {
+            match self.keys.place(key) {
                 Place::Key(key) => questions.entry(self.keys.part(&key)).or_default().ask(to, "s", &[K(&key)]),
                 Place::Field(key, field) => {
                     questions.entry(self.keys.part(&key)).or_default().ask(to, "h", &[K(&key), T(&field)]);
@@ -185,18 +184,16 @@ impl Redis {
             }
         }
         for (number, total) in wants.totals.iter().enumerate() {
-            let home = match total {
-                TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => {
-                    self.keys.home(Side::Object, object.as_str())
-                }
-                TotalKey::Subject { subject, .. } => self.keys.home(Side::Subject, subject.as_str()),
-                number => self.keys.number(number).map(|number| number.hash).unwrap_or_default(),
+            let home = match total.of() {
+                TotalOf::Object(object, _) | TotalOf::Kind(object, ..) => self.keys.home(Side::Object, object.as_str()),
+                TotalOf::Subject(subject, _) => self.keys.home(Side::Subject, subject.as_str()),
+                TotalOf::Number(number) => self.keys.number(&number).hash,
             };
             let question = questions.entry(self.keys.part(&home)).or_default();
             self.ask_total(question, To::Total(number), total, false);
         }
         for (number, standing) in wants.ranks.iter().enumerate() {
-            let order = self.keys.board(&standing.board).order;
+            let order = self.keys.order(&standing.board);
             let question = questions.entry(self.keys.part(&order)).or_default();
             ask_rank(question, To::Rank(number), standing, &order);
         }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::Name;
-use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey};
+use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey, TotalOf};
 use tally_engine::{Seen, StoreError};
 
-use crate::counting::Number;
-use crate::keys::{self, Keys, edges_entry, replay_field, replay_part, row_entry};
+use crate::keys::{Keys, edges_entry};
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{Part, Word};
+use crate::places::{NumberAt, Place, entry_of};
 use crate::rows::{data, row_text, score};
 
 /// By how much each total changes because of the edges that change.
@@ -133,7 +133,7 @@ impl<'a> Plan<'a> {
             return self.check_edge(edge_key, edge, writes);
         }
         let text = row.map(row_text).transpose()?;
-        match (place(self.keys, key), text) {
+        match (self.keys.place(key), text) {
             (Place::Key(key), None) => self.part(&key).check("n", writes, &[K(&key)]),
             (Place::Key(key), Some(text)) => self.part(&key).check("s", writes, &[K(&key), T(&text)]),
             (Place::Field(key, field), None) => self.part(&key).check("g", writes, &[K(&key), T(&field)]),
@@ -161,26 +161,25 @@ impl<'a> Plan<'a> {
 
     pub(crate) fn check_total(&mut self, total: &TotalKey, value: i64) {
         let value_text = value.to_string();
-        if let Some(Number { hash, field, .. }) = self.keys.number(total) {
-            return self.part(&hash).check("T", false, &[K(&hash), T(&field), T(&value_text)]);
-        }
-        match total {
-            TotalKey::Object { object, relation } => {
+        match total.of() {
+            TotalOf::Number(number) => {
+                let NumberAt { hash, field, .. } = self.keys.number(&number);
+                self.part(&hash).check("T", false, &[K(&hash), T(&field), T(&value_text)]);
+            }
+            TotalOf::Object(object, relation) => {
                 let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
                 let words = [K(&list.shown), NoKey, K(&list.off), T(relation.as_str()), T(&value_text)];
                 self.part(&list.shown).check("t", false, &words);
             }
-            TotalKey::Subject { subject, relation } => {
+            TotalOf::Subject(subject, relation) => {
                 let list = self.keys.list(Side::Subject, subject.as_str(), relation.as_str());
                 let words = [K(&list.shown), K(&list.hidden), K(&list.off), T(relation.as_str()), T(&value_text)];
                 self.part(&list.shown).check("t", false, &words);
             }
-            TotalKey::Kind { object, relation, kind } => {
+            TotalOf::Kind(object, relation, kind) => {
                 let kinds = self.keys.kinds(object.as_str(), relation.as_str());
                 self.part(&kinds).check("T", false, &[K(&kinds), T(kind.as_str()), T(&value_text)]);
             }
-            // A number, see above.
-            TotalKey::Counter(_) | TotalKey::Present { .. } => {}
         }
     }
 
@@ -193,65 +192,31 @@ impl<'a> Plan<'a> {
             return self.change_edge(key, as_edge(&change.before), as_edge(&change.after), explained);
         }
         let text = change.after.as_ref().map(row_text).transpose()?;
-        match (place(self.keys, key), text) {
+        match (self.keys.place(key), text) {
             (Place::Key(home), text) => {
                 if matches!(key, Key::Subject(_)) {
                     self.usual = Usual::Ended;
                 }
-                let (index, entry) = (self.index_of(&home), row_entry(key).unwrap_or_default());
+                let (index, entry) = (self.index_of(&home), entry_of(key).unwrap_or_default());
                 match text {
                     Some(text) => self.part(&home).change("S", &[K(&home), T(&text), K(&index), T(&entry)]),
                     None => self.part(&home).change("s", &[K(&home), K(&index), T(&entry)]),
                 }
-                if let Key::Limit(key) = key {
-                    self.change_due(&home, key, change);
-                }
+                self.change_due(&home, key, change);
             }
-            (Place::Field(hash, field), text) if row_entry(key).is_some() => {
-                self.change_field(key, &hash, &field, text.as_deref());
+            (Place::Field(hash, field), text) => {
+                match (entry_of(key), &text) {
+                    (Some(_), text) => self.change_field(key, &hash, &field, text.as_deref()),
+                    (None, Some(text)) => self.part(&hash).change("H", &[K(&hash), T(&field), T(text)]),
+                    (None, None) => self.part(&hash).change("h", &[K(&hash), T(&field)]),
+                }
                 if let Key::Score(key) = key {
                     self.change_order(key, change);
                 }
-            }
-            (Place::Field(hash, field), Some(text)) => {
-                self.part(&hash).change("H", &[K(&hash), T(&field), T(&text)]);
-                for (list, score) in self.listed(key, change.after.as_ref()) {
-                    match score {
-                        Some(score) => self.part(&hash).change("z", &[K(&list), T(&field), T(&score)]),
-                        None => self.part(&hash).change("x", &[K(&list), T(&field)]),
-                    }
-                }
-            }
-            (Place::Field(hash, field), None) => {
-                self.part(&hash).change("h", &[K(&hash), T(&field)]);
-                for (list, _) in self.listed(key, None) {
-                    self.part(&hash).change("x", &[K(&list), T(&field)]);
-                }
+                self.change_due(&hash, key, change);
             }
         }
         Ok(())
-    }
-
-    /// The lists in which a field also stands, and where in each: remembered answers by when they may go,
-    /// jobs until they end, and then by when they did.
-    fn listed(&self, key: &Key, row: Option<&Row>) -> Vec<(String, Option<String>)> {
-        match (key, row) {
-            (Key::Replay(key), row) => {
-                let (_, due) = self.keys.replays(replay_part(key));
-                let score = match row {
-                    Some(Row::Replay(replay)) => Some(replay.expires_at.0.to_string()),
-                    _ => None,
-                };
-                vec![(due, score)]
-            }
-            (Key::Job(_), row) => {
-                let job = if let Some(Row::Job(job)) = row { Some(job) } else { None };
-                let open = job.is_some_and(|job| job.finished_at.is_none()).then(|| "0".into());
-                let ended = job.and_then(|job| job.finished_at).map(|at| at.0.to_string());
-                vec![(self.keys.system("jobs:open"), open), (self.keys.system("jobs:ended"), ended)]
-            }
-            _ => Vec::new(),
-        }
     }
 
     fn change_edge(
@@ -331,21 +296,17 @@ impl<'a> Plan<'a> {
         if by == 0 {
             return;
         }
-        if let Some(number) = self.keys.number(total) {
-            return self.add_number(number, by);
-        }
-        let (hash, field, relation) = match total {
-            TotalKey::Object { object, relation } => {
+        let (hash, field, relation) = match total.of() {
+            TotalOf::Number(number) => return self.add_number(self.keys.number(&number), by),
+            TotalOf::Object(object, relation) => {
                 (self.keys.list(Side::Object, object.as_str(), relation.as_str()).off, relation, relation)
             }
-            TotalKey::Subject { subject, relation } => {
+            TotalOf::Subject(subject, relation) => {
                 (self.keys.list(Side::Subject, subject.as_str(), relation.as_str()).off, relation, relation)
             }
-            TotalKey::Kind { object, relation, kind } => {
+            TotalOf::Kind(object, relation, kind) => {
                 (self.keys.kinds(object.as_str(), relation.as_str()), kind, relation)
             }
-            // A number, see above.
-            TotalKey::Counter(_) | TotalKey::Present { .. } => return,
         };
         if !matches!(total, TotalKey::Kind { .. }) {
             self.usual = Usual::Ended;
@@ -357,54 +318,27 @@ impl<'a> Plan<'a> {
     /// Asks for a total as it is after the commit; its change is the next to be written down.
     pub(crate) fn tell(&mut self, place: usize, total: &TotalKey, by: i64) {
         self.by.push(by);
-        if let Some(Number { hash, field, .. }) = self.keys.number(total) {
-            return self.part(&hash).tell(place, "k", &[K(&hash), T(&field)]);
-        }
-        match total {
-            TotalKey::Object { object, relation } => {
+        match total.of() {
+            TotalOf::Number(number) => {
+                let NumberAt { hash, field, .. } = self.keys.number(&number);
+                self.part(&hash).tell(place, "k", &[K(&hash), T(&field)]);
+            }
+            TotalOf::Object(object, relation) => {
                 let list = self.keys.list(Side::Object, object.as_str(), relation.as_str());
                 let words = [K(&list.shown), K(&list.off), T(relation.as_str())];
                 self.part(&list.shown).tell(place, "K", &words);
             }
-            TotalKey::Kind { object, relation, kind } => {
+            TotalOf::Kind(object, relation, kind) => {
                 let kinds = self.keys.kinds(object.as_str(), relation.as_str());
                 self.part(&kinds).tell(place, "k", &[K(&kinds), T(kind.as_str())]);
             }
             // Shown to nobody but who asks; a limit loads it.
-            TotalKey::Subject { subject, relation } if by == 0 => {
+            TotalOf::Subject(subject, relation) if by == 0 => {
                 let list = self.keys.list(Side::Subject, subject.as_str(), relation.as_str());
                 let words = [K(&list.shown), K(&list.hidden), K(&list.off), T(relation.as_str())];
                 self.part(&list.shown).tell(place, "S", &words);
             }
-            TotalKey::Subject { .. } => {}
-            // A number, see above.
-            TotalKey::Counter(_) | TotalKey::Present { .. } => {}
+            TotalOf::Subject(..) => {}
         }
-    }
-}
-
-/// Where a row that is one text lives.
-pub(crate) enum Place {
-    /// Under a key of its own.
-    Key(String),
-    /// In a field of a hash.
-    Field(String, String),
-}
-
-pub(crate) fn place(keys: &Keys, key: &Key) -> Place {
-    if let Some(place) = keys.counting_place(key) {
-        return place;
-    }
-    match key {
-        Key::Object(object) => Place::Key(keys.home(Side::Object, object.as_str())),
-        Key::Subject(subject) => Place::Key(keys.home(Side::Subject, subject.as_str())),
-        Key::Replay(replay) => Place::Field(keys.replays(keys::replay_part(replay)).0, replay_field(replay)),
-        Key::Job(job) => Place::Field(keys.system("jobs"), format!("{:016x}", job.0)),
-        Key::ApiKey(id) => Place::Field(keys.system("keys"), id.clone()),
-        Key::Names => Place::Field(keys.system("names"), "declared".into()),
-        // An edge is several things; whoever asks has dealt with it.
-        Key::Edge(edge) => Place::Key(keys.home(Side::Object, edge.object.as_str())),
-        // Counting, see above.
-        _ => Place::Key(String::new()),
     }
 }

@@ -1,14 +1,17 @@
 //! Rows as text: what a user sees in redis-cli, and what a commit compares.
 
+use std::collections::HashMap;
+
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 use tally_core::Name;
 use tally_core::meta::Meta;
-use tally_core::rows::{Edge, Key, Row};
+use tally_core::rows::{Cell, Cells, Column, Edge, Key, Row, RowKind};
 use tally_core::time::Stamp;
 use tally_engine::StoreError;
 
-use crate::counting;
+use crate::orders;
 
 /// Scores are floating-point numbers, and exact up to this.
 const EXACT_MAX: u64 = 1 << 53;
@@ -63,50 +66,48 @@ pub(crate) fn edge(hidden: bool, score: &str, data: &str) -> Result<Edge, StoreE
     Ok(Edge { created: Stamp(created), kind: data.kind, meta: data.meta, hidden })
 }
 
-/// A row of any other kind as text.
+/// A row of any other kind as text: its only column, or a JSON object of its columns without those that are null.
 pub(crate) fn row_text(row: &Row) -> Result<String, StoreError> {
     match row {
-        Row::Object(row) => text(row),
-        Row::Subject(row) => text(row),
-        Row::Replay(row) => text(row),
-        Row::Job(row) => text(row),
-        Row::ApiKey(row) => text(row),
-        Row::Counter(value) => Ok(value.to_string()),
-        Row::Touched(row) => text(row),
-        Row::Unique(row) => text(row),
-        Row::Limit(row) => text(row),
-        Row::Sheet(row) => text(row),
-        Row::Day(row) => text(row),
-        Row::Chunk(row) => text(row),
-        Row::Attendee(row) => text(row),
-        Row::Board(row) => text(row),
-        Row::Names(row) => text(row),
-        Row::Score(row) => Ok(counting::score_text(*row)),
-        Row::Edge(_) => Err(StoreError::Broken("an edge is not one text".into())),
+        Row::Score(score) => return Ok(orders::score_text(*score)),
+        Row::Edge(_) => return Err(StoreError::Broken("an edge is not one text".into())),
+        _ => {}
+    }
+    let (columns, cells) = (row.kind().declared().columns, row.to_cells());
+    match cells.as_slice() {
+        [cell] => text(cell),
+        cells => {
+            let pairs = columns.iter().zip(cells).filter(|(_, cell)| **cell != Cell::Null);
+            text(&Pairs(pairs.map(|((name, _), cell)| (*name, cell)).collect()))
+        }
     }
 }
 
 /// And back again.
 pub(crate) fn row(key: &Key, text: &str) -> Result<Row, StoreError> {
-    Ok(match key {
-        Key::Object(_) => Row::Object(read(text)?),
-        Key::Subject(_) => Row::Subject(read(text)?),
-        Key::Replay(_) => Row::Replay(read(text)?),
-        Key::Job(_) => Row::Job(read(text)?),
-        Key::ApiKey(_) => Row::ApiKey(read(text)?),
-        Key::Counter(_) => Row::Counter(read(text)?),
-        Key::Touched(_) => Row::Touched(read(text)?),
-        Key::Unique(_) => Row::Unique(read(text)?),
-        Key::Limit(_) => Row::Limit(read(text)?),
-        Key::Sheet(_) => Row::Sheet(read(text)?),
-        Key::Day(..) => Row::Day(read(text)?),
-        Key::Chunk(_) => Row::Chunk(read(text)?),
-        Key::Attendee(..) => Row::Attendee(read(text)?),
-        Key::Board(_) => Row::Board(read(text)?),
-        Key::Names => Row::Names(read(text)?),
-        Key::Score(_) => Row::Score(counting::score_of(text)?),
-        Key::Edge(_) => return Err(unreadable(text)),
-    })
+    if let Key::Score(_) = key {
+        return orders::score_of(text).map(Row::Score);
+    }
+    read_columns(key.kind(), text).ok_or_else(|| unreadable(text))
+}
+
+fn read_columns(kind: RowKind, text: &str) -> Option<Row> {
+    let columns = kind.declared().columns;
+    if let [(_, of)] = columns {
+        return Row::from_cells(kind, &mut Cells::new(vec![Cell::from_json(*of, text)?]));
+    }
+    let held: HashMap<&str, &RawValue> = serde_json::from_str(text).ok()?;
+    let cell = |(name, of): &Column| held.get(name).map_or(Some(Cell::Null), |raw| Cell::from_json(*of, raw.get()));
+    Row::from_cells(kind, &mut Cells::new(columns.iter().map(cell).collect::<Option<_>>()?))
+}
+
+/// A JSON object whose fields are in this order: texts are compared.
+struct Pairs<'a>(Vec<(&'static str, &'a Cell<'a>)>);
+
+impl Serialize for Pairs<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().copied())
+    }
 }
 
 fn text(value: &impl Serialize) -> Result<String, StoreError> {

@@ -1,17 +1,19 @@
 //! Pages in order.
 
 use redis::Cmd;
-use tally_core::rows::{Edge, EdgeKey, JobId, Key, ListKey, Row, Side};
-use tally_core::time::Timestamp;
+use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Row, RowKind, Side};
 use tally_core::view::Wants;
 use tally_core::{Name, ObjectId, SubjectId};
 use tally_engine::{Mark, Page, Place, Range, StoreError};
 
 use crate::Redis;
-use crate::answer::{items, some_text, texts};
-use crate::keys::{REPLAY_PARTS, replay_key};
+use crate::answer::{items, some_text};
+use crate::places::key_in;
 use crate::rows::{self, unreadable};
 use crate::words::Ask;
+
+/// Times that a list is read anew because it has changed meanwhile.
+const READS_MAX: usize = 1_000;
 
 /// Where a page of one list begins.
 struct Cursor {
@@ -24,11 +26,8 @@ impl Redis {
         // One more than asked for tells whether there is more.
         let mut items = match range {
             Range::List { list, after } => self.edges(list, after.as_ref(), limit + 1).await?,
-            Range::OpenJobs => self.open_jobs(limit + 1).await?,
-            Range::EndedJobs { before } => self.ended_jobs(*before, limit + 1).await?,
-            Range::ApiKeys => self.api_keys().await?,
-            Range::Replays { before } => self.replays(*before, limit + 1).await?,
-            Range::Limits { before } => self.limits(*before, limit + 1).await?,
+            Range::Due { kind, from, before } => self.due(*kind, *from, *before, limit + 1).await?,
+            Range::Few(kind) => self.few(*kind).await?,
             Range::Board { board, from } => self.board(board, from, limit + 1).await?,
             Range::Rows { after } => self.all_rows(after.as_ref(), limit + 1).await?,
         };
@@ -72,7 +71,7 @@ impl Redis {
         let mut from = from;
         let mut wanted = count - found.len() + 1;
         while found.len() < count {
-            let page = self.entries(list, relation, from.as_ref(), wanted).await?;
+            let page = self.entries_at_once(list, relation, from.as_ref(), wanted).await?;
             let is_last = page.len() < wanted;
             let last =
                 page.last().map(|(key, score, _)| Cursor { score: score.clone(), other: key.other(list.side).into() });
@@ -90,10 +89,7 @@ impl Redis {
                 // Where the next page begins does not depend on how many are before it: others come and go.
                 from = last;
             }
-            match list.side {
-                Side::Object => found.extend(behind.into_iter().map(|(key, edge)| (Key::Edge(key), Row::Edge(edge)))),
-                Side::Subject => found.extend(self.whole(behind).await?),
-            }
+            found.extend(behind.into_iter().map(|(key, edge)| (Key::Edge(key), Row::Edge(edge))));
             if is_last {
                 return Ok(());
             }
@@ -132,43 +128,44 @@ impl Redis {
         }
     }
 
-    /// What is attached to an edge is kept with its object. An entry whose edge has moved since is left out.
-    async fn whole(&self, entries: Vec<(EdgeKey, Edge)>) -> Result<Vec<(Key, Row)>, StoreError> {
-        let wanted = entries.iter().map(|(key, _)| Key::Edge(key.clone())).collect();
-        let loaded = self.read(&Wants::rows(wanted)).await?;
-        let same = |entry: &Edge, row: &Row| matches!(row, Row::Edge(edge) if edge.hidden == entry.hidden && rows::score(edge.created) == rows::score(entry.created));
-        let rows = entries.into_iter().zip(loaded.rows);
-        Ok(rows
-            .filter_map(|((key, entry), row)| row.filter(|row| same(&entry, row)).map(|row| (Key::Edge(key), row)))
-            .collect())
+    /// The same with all that is attached, as of one moment. What is attached to an edge is kept with its object, so a
+    /// subject's list is read before and after: what has not moved meanwhile was so in between.
+    async fn entries_at_once(
+        &self,
+        list: &ListKey,
+        relation: &Name,
+        from: Option<&Cursor>,
+        count: usize,
+    ) -> Result<Vec<(EdgeKey, String, Edge)>, StoreError> {
+        let mut page = self.entries(list, relation, from, count).await?;
+        if list.side == Side::Object {
+            return Ok(page);
+        }
+        for _ in 0..READS_MAX {
+            let wants = Wants::rows(page.iter().map(|(key, ..)| Key::Edge(key.clone())).collect());
+            let loaded = self.read(&wants).await?;
+            let is_one = loaded.of_one_moment || self.read(&wants).await?.rows == loaded.rows;
+            let again = self.entries(list, relation, from, count).await?;
+            if is_one && again == page {
+                let whole = page.into_iter().zip(loaded.rows).map(|((key, score, entry), row)| match row {
+                    Some(Row::Edge(edge)) if stands(&edge, &entry) => Some((key, score, edge)),
+                    _ => None,
+                });
+                if let Some(whole) = whole.collect() {
+                    return Ok(whole);
+                }
+            }
+            page = again;
+        }
+        Err(StoreError::Unavailable("a list changes faster than it can be read; try again".into()))
     }
 
-    async fn open_jobs(&self, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
-        // One may have been begun by a server that died before it was written here.
-        self.settle_slot(&self.keys.system("jobs")).await?;
-        let mut command = Cmd::new();
-        command.arg("ZRANGE").arg(self.keys.system("jobs:open")).arg(0).arg(count - 1);
-        self.jobs_of(texts(self.link.send(&command).await?)?).await
-    }
-
-    async fn ended_jobs(&self, before: Timestamp, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
-        let most = if before.0 > 1 << 53 { "+inf".into() } else { format!("({}", before.0) };
-        let mut command = Cmd::new();
-        command.arg("ZRANGE").arg(self.keys.system("jobs:ended")).arg("-inf").arg(most).arg("BYSCORE");
-        command.arg("LIMIT").arg(0).arg(count);
-        self.jobs_of(texts(self.link.send(&command).await?)?).await
-    }
-
-    async fn jobs_of(&self, ids: Vec<String>) -> Result<Vec<(Key, Row)>, StoreError> {
-        let keys: Result<Vec<Key>, StoreError> = ids
-            .iter()
-            .map(|id| u64::from_str_radix(id, 16).map(|id| Key::Job(JobId(id))).map_err(|_| unreadable(id)))
-            .collect();
-        self.rows_of(keys?).await
-    }
-
-    async fn api_keys(&self) -> Result<Vec<(Key, Row)>, StoreError> {
-        self.fields(&self.keys.system("keys"), |id| Some(Key::ApiKey(id.to_owned()))).await
+    async fn few(&self, kind: RowKind) -> Result<Vec<(Key, Row)>, StoreError> {
+        let mut found = Vec::new();
+        for hash in self.keys.hashes(kind) {
+            found.extend(self.fields(&hash, |field| key_in(kind, field)).await?);
+        }
+        Ok(found)
     }
 
     /// Every field of a hash as a row, by the bytes of its name.
@@ -198,33 +195,17 @@ impl Redis {
         fields.into_iter().map(row).collect()
     }
 
-    async fn replays(&self, before: Timestamp, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
-        let most = if before.0 > 1 << 53 { "+inf".into() } else { format!("({}", before.0) };
-        let asking = (0..REPLAY_PARTS).map(|part| {
-            let mut command = Cmd::new();
-            let (_, due) = self.keys.replays(part);
-            command.arg("ZRANGE").arg(due).arg("-inf").arg(&most).arg("BYSCORE");
-            command.arg("LIMIT").arg(0).arg(count);
-            async move { texts(self.link.send(&command).await?) }
-        });
-        let mut keys = Vec::new();
-        for fields in futures_util::future::try_join_all(asking).await? {
-            for field in fields {
-                keys.push(Key::Replay(replay_key(&field).ok_or_else(|| unreadable(&field))?));
-            }
-        }
-        let mut found = self.rows_of(keys).await?;
-        let due = |row: &Row| if let Row::Replay(replay) = row { replay.expires_at.0 } else { 0 };
-        found.sort_by(|(a, left), (b, right)| due(left).cmp(&due(right)).then_with(|| a.cmp(b)));
-        Ok(found)
-    }
-
     /// These rows, as far as they are there.
     pub(crate) async fn rows_of(&self, keys: Vec<Key>) -> Result<Vec<(Key, Row)>, StoreError> {
         let wants = Wants::rows(keys);
         let loaded = self.read(&wants).await?;
         Ok(wants.rows.into_iter().zip(loaded.rows).filter_map(|(key, row)| Some((key, row?))).collect())
     }
+}
+
+/// Whether an edge is the one of an entry.
+fn stands(edge: &Edge, entry: &Edge) -> bool {
+    edge.hidden == entry.hidden && rows::score(edge.created) == rows::score(entry.created)
 }
 
 fn edge_key(list: &ListKey, relation: &Name, member: &str) -> Result<EdgeKey, StoreError> {

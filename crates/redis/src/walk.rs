@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use redis::Cmd;
-use tally_core::rows::{EdgeKey, JobId, Key, Row, Side};
+use tally_core::rows::{EdgeKey, Key, Row, RowKind, Side};
 use tally_core::{Name, ObjectId, SubjectId};
 use tally_engine::StoreError;
 
 use crate::Redis;
 use crate::answer::texts;
-use crate::counting::{Listed, listed};
-use crate::keys::{REPLAY_PARTS, replay_field, replay_key, replay_part, row_entry};
-use crate::plan::{Place, place};
+use crate::places::{Listed, entry_of, key_in};
 use crate::rows::unreadable;
 use crate::slots::slot_of;
 
@@ -37,57 +35,31 @@ type Members = (String, Instant, Arc<Vec<String>>);
 impl Redis {
     pub(crate) async fn all_rows(&self, after: Option<&Key>, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
         let mut found = Vec::new();
-        if after.is_none_or(|key| row_entry(key).is_some()) {
+        let last = after.filter(|key| entry_of(key).is_none()).map(|key| (key.kind(), self.keys.place(key)));
+        if last.is_none() {
             self.homes(after, count, &mut found).await?;
         }
-        if after.is_none_or(|key| row_entry(key).is_some()) && found.len() < count {
-            let key_of = |_: &str| Some(Key::Names);
-            self.append(&self.keys.system("names"), after, key_of, &mut found).await?;
-        }
-        if found.len() < count && !matches!(after, Some(Key::ApiKey(_) | Key::Replay(_))) {
-            self.append(&self.keys.system("jobs"), after, job_key, &mut found).await?;
-        }
-        if found.len() < count && !matches!(after, Some(Key::Replay(_))) {
-            let key_of = |id: &str| Some(Key::ApiKey(id.to_owned()));
-            self.append(&self.keys.system("keys"), after, key_of, &mut found).await?;
-        }
-        let first = if let Some(Key::Replay(key)) = after { replay_part(key) } else { 0 };
-        for part in first..REPLAY_PARTS {
+        let hashes =
+            RowKind::ALL.into_iter().flat_map(|kind| self.keys.hashes(kind).into_iter().map(move |hash| (kind, hash)));
+        let is_last = |kind: RowKind, hash: &str| {
+            last.as_ref().is_none_or(|(last, place)| *last == kind && place.clone().home() == hash)
+        };
+        for (kind, hash) in hashes.skip_while(|(kind, hash)| !is_last(*kind, hash)) {
             if found.len() >= count {
                 break;
             }
-            let key_of = |field: &str| replay_key(field).map(Key::Replay);
-            self.append(&self.keys.replays(part).0, after, key_of, &mut found).await?;
+            let behind = last.as_ref().filter(|(_, place)| place.clone().home() == hash);
+            let behind = behind.and_then(|(_, place)| place.clone().field());
+            let rows = self.fields(&hash, |field| key_in(kind, field)).await?;
+            let field_of = |key: &Key| self.keys.place(key).field();
+            found.extend(rows.into_iter().filter(|(key, _)| behind.is_none() || field_of(key) > behind));
         }
         Ok(found)
     }
 
-    /// The fields of a hash, behind the last one if that was one of them.
-    async fn append(
-        &self,
-        hash: &str,
-        after: Option<&Key>,
-        key_of: impl Fn(&str) -> Option<Key>,
-        found: &mut Vec<(Key, Row)>,
-    ) -> Result<(), StoreError> {
-        let last = after.and_then(|key| match place(&self.keys, key) {
-            Place::Field(here, field) if here == hash => Some(field),
-            _ => None,
-        });
-        let field_of = |key: &Key| match key {
-            Key::Replay(key) => replay_field(key),
-            Key::Job(job) => format!("{:016x}", job.0),
-            Key::ApiKey(id) => id.clone(),
-            _ => String::new(),
-        };
-        let rows = self.fields(hash, key_of).await?;
-        found.extend(rows.into_iter().filter(|(key, _)| last.as_ref().is_none_or(|last| field_of(key) > *last)));
-        Ok(())
-    }
-
-    /// Objects, subjects and edges.
+    /// Edges, and rows that are kept with something.
     async fn homes(&self, after: Option<&Key>, count: usize, found: &mut Vec<(Key, Row)>) -> Result<(), StoreError> {
-        let start = after.map(|key| (self.home_slot(key), row_entry(key).unwrap_or_default()));
+        let start = after.map(|key| (self.home_slot(key), entry_of(key).unwrap_or_default()));
         let slots: Vec<u16> = self.used_slots().await?;
         let slots: Vec<u16> =
             slots.into_iter().filter(|slot| start.as_ref().is_none_or(|(first, _)| slot >= first)).collect();
@@ -112,8 +84,9 @@ impl Redis {
     }
 
     fn home_slot(&self, key: &Key) -> u16 {
-        match place(&self.keys, key) {
-            Place::Key(home) | Place::Field(home, _) => slot_of(&home),
+        match key {
+            Key::Edge(edge) => slot_of(&self.keys.home(Side::Object, edge.object.as_str())),
+            key => slot_of(&self.keys.place(key).home()),
         }
     }
 
@@ -130,38 +103,23 @@ impl Redis {
     }
 
     async fn rows_behind(&self, entry: &str, after: Option<&Key>, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
-        let is_last = after.and_then(row_entry).is_some_and(|last| last == entry);
-        let rest = &entry[1..];
-        match entry.as_bytes()[0] {
-            b'o' | b's' if is_last => Ok(Vec::new()),
-            b'o' => {
-                let object = ObjectId::new(rest).map_err(|_| unreadable(entry))?;
-                self.rows_of(vec![Key::Object(object)]).await
+        let is_last = after.and_then(entry_of).is_some_and(|last| last == entry);
+        if entry.as_bytes().first() == Some(&RowKind::Edge.declared().letter) {
+            let last = match after {
+                Some(Key::Edge(key)) if is_last => Some(key.subject.as_str()),
+                _ => None,
+            };
+            let (relation, object) = entry[1..].split_once('\0').ok_or_else(|| unreadable(entry))?;
+            return self.edges_behind(object, relation, last, count).await;
+        }
+        match self.keys.listed(entry)? {
+            Listed::Row(_) if is_last => Ok(Vec::new()),
+            Listed::Row(key) => self.rows_of(vec![key]).await,
+            Listed::Hash(hash) => {
+                let last = after.filter(|_| is_last).and_then(|key| self.keys.place(key).field());
+                let fields = self.members(&[&hash.key], "HKEYS", last.is_some()).await?;
+                self.behind(&fields, last.as_deref(), |field| hash.key_of(field), count).await
             }
-            b's' => {
-                let subject = SubjectId::new(rest).map_err(|_| unreadable(entry))?;
-                self.rows_of(vec![Key::Subject(subject)]).await
-            }
-            b'e' => {
-                let last = match after {
-                    Some(Key::Edge(key)) if is_last => Some(key.subject.as_str()),
-                    _ => None,
-                };
-                let (object, relation) = rest.split_once('\0').ok_or_else(|| unreadable(entry))?;
-                self.edges_behind(object, relation, last, count).await
-            }
-            _ => match listed(&self.keys, entry)? {
-                Listed::Row(_) if is_last => Ok(Vec::new()),
-                Listed::Row(key) => self.rows_of(vec![key]).await,
-                Listed::Hash(hash, key_of) => {
-                    let last = after.filter(|_| is_last).and_then(|key| match place(&self.keys, key) {
-                        Place::Field(_, field) => Some(field),
-                        Place::Key(_) => None,
-                    });
-                    let fields = self.members(&[&hash], "HKEYS", last.is_some()).await?;
-                    self.behind(&fields, last.as_deref(), key_of, count).await
-                }
-            },
         }
     }
 
@@ -239,8 +197,4 @@ impl Redis {
 /// back; but of one with many rows a whole page is read, and what is beyond the page is read for nothing.
 fn entries_for(rows: usize, entries: usize, held: usize) -> usize {
     (rows * entries / held.max(1)).clamp(1, ENTRIES_AT_ONCE)
-}
-
-fn job_key(id: &str) -> Option<Key> {
-    u64::from_str_radix(id, 16).ok().map(|id| Key::Job(JobId(id)))
 }

@@ -6,7 +6,7 @@
 
 use tally_core::command::{Call, Command, Reply};
 use tally_core::limits::SWEEP_EDGES_MAX;
-use tally_core::rows::{JobId, Key, LimitKey, ReplayKey};
+use tally_core::rows::{JobId, Key, LimitKey, ReplayKey, RowKind};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
 use tally_engine::{Clock, Engine, Range, Runner};
@@ -34,10 +34,10 @@ pub(crate) async fn clean(
 ) -> Result<bool, Error> {
     let own = cleaning.by_own_clock.then(|| clock.now());
     let Some(before) = own.or(time(engine, clock).await?) else { return Ok(false) };
-    let replays = expire(engine, runner, &Range::Replays { before }, cleaning).await?;
-    let limits = expire(engine, runner, &Range::Limits { before }, cleaning).await?;
+    let replays = expire(engine, runner, &Range::due(RowKind::Replay, before), cleaning).await?;
+    let limits = expire(engine, runner, &Range::due(RowKind::Limit, before), cleaning).await?;
     let ended = Timestamp(before.0.saturating_sub(cleaning.jobs_ttl_ms));
-    let jobs = expire(engine, runner, &Range::EndedJobs { before: ended }, cleaning).await?;
+    let jobs = expire(engine, runner, &Range::ended_jobs(ended), cleaning).await?;
     Ok(replays || limits || jobs)
 }
 

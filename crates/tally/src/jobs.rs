@@ -25,7 +25,9 @@ const TAKE_OVER_EVERY: Duration = Duration::from_secs(5);
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// How often a job that is asked for again and again is walked before others have their turn.
 const WALKS_MAX: usize = 4;
-/// Jobs looked at in one go.
+/// Jobs in a round.
+const JOBS_A_ROUND: usize = 10_000;
+/// Jobs between two looks for a verification.
 const JOBS_AT_ONCE: usize = 64;
 
 /// Carries jobs, if this server is the one that does.
@@ -77,10 +79,37 @@ impl<E: Engine> Carrier<E> {
             return Ok(TAKE_OVER_EVERY);
         }
         self.verify(verifying).await?;
-        let done = jobs(&*self.engine, &self.runner).await;
+        let done = self.jobs(verifying).await;
         let more = clean::clean(&*self.engine, &self.runner, &*self.clock, self.cleaning).await;
-        done?;
-        Ok(if more? { Duration::ZERO } else { self.look_every.unwrap_or(LOOK_EVERY) })
+        let more = done? | more?;
+        Ok(if more { Duration::ZERO } else { self.look_every.unwrap_or(LOOK_EVERY) })
+    }
+
+    /// Carries to its end every job that is open now. Those that are begun meanwhile come in the next round, however many and
+    /// whatever their ids, so that nobody's waits for ever. Says whether there were more than a round takes.
+    async fn jobs(&self, verifying: &mut JoinSet<()>) -> Result<bool, Error> {
+        let page = self.engine.scan(&Range::OPEN_JOBS, JOBS_A_ROUND).await?;
+        let mut failed = None;
+        for some in page.items.chunks(JOBS_AT_ONCE) {
+            // As they are now: the round may have taken a while.
+            let wants = Wants::rows(some.iter().map(|(key, _)| key.clone()).collect());
+            let rows = self.engine.load(&wants).await?.rows;
+            for (key, row) in wants.rows.iter().zip(&rows) {
+                // A copy is carried by who began it, a verification beside all others.
+                if let (Key::Job(id), Some(Row::Job(job))) = (key, row)
+                    && job.finished_at.is_none()
+                    && !matches!(job.work, Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. })
+                {
+                    // One that cannot go on does not keep the others from it.
+                    if let Err(error) = carry(&*self.engine, &self.runner, *id, job).await {
+                        tracing::warn!(%error, job = id.text(), "a job could not go on; it is tried again");
+                        failed = Some(error);
+                    }
+                }
+            }
+            self.verify(verifying).await?;
+        }
+        failed.map_or(Ok(page.more), Err)
     }
 
     /// A verification goes on beside the other jobs, which need not wait until everything is counted.
@@ -92,29 +121,6 @@ impl<E: Engine> Carrier<E> {
             verifying.spawn(Verifying { engine: self.engine.clone(), runner: self.runner.clone(), job }.run());
         }
         Ok(())
-    }
-}
-
-/// Carries every open job to its end.
-async fn jobs(engine: &impl Engine, runner: &Runner) -> Result<(), Error> {
-    let mut failed = None;
-    loop {
-        let page = engine.scan(&Range::OpenJobs, JOBS_AT_ONCE).await?;
-        for (key, row) in &page.items {
-            // A copy is carried by who began it, a verification beside all others.
-            if let (Key::Job(id), Row::Job(job)) = (key, row)
-                && !matches!(job.work, Work::Copy { .. } | Work::Verify { .. } | Work::Verifying { .. })
-            {
-                // One that cannot go on does not keep the others from it.
-                if let Err(error) = carry(engine, runner, *id, job).await {
-                    tracing::warn!(%error, job = id.text(), "a job could not go on; it is tried again");
-                    failed = Some(error);
-                }
-            }
-        }
-        if !page.more || failed.is_some() {
-            return failed.map_or(Ok(()), Err);
-        }
     }
 }
 

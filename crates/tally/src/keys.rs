@@ -72,7 +72,7 @@ impl<E: Engine> Tally<E> {
     async fn stored_keys(&self) -> Result<Vec<(String, ApiKey)>, Error> {
         let mut limit = PAGE_KEYS;
         let page = loop {
-            let page = self.inner.engine.scan(&Range::ApiKeys, limit).await?;
+            let page = self.inner.engine.scan(&Range::API_KEYS, limit).await?;
             if !page.more {
                 break page;
             }

@@ -115,7 +115,7 @@ impl<E: Engine> Tally<E> {
     pub async fn on(engine: Arc<E>, options: Options) -> Result<Self, Error> {
         engine.prepare().await?;
         copy::refuse_unfinished(&*engine).await?;
-        ties::refuse_changed(&*engine, &options.catalog).await?;
+        let emptied = ties::refuse_changed(&*engine, &options.catalog).await?;
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let attend = engine.is_shared().then(|| {
             let engine = engine.clone();
@@ -141,6 +141,7 @@ impl<E: Engine> Tally<E> {
             Runner::start(engine.clone(), catalog.clone(), clock.clone(), options.runner, observer).await?;
         // Before anything is counted: forgetting also looks at what is not declared any more.
         runner.apply(Call::system(Command::Declare)).await?.reply?;
+        ties::rank_anew(&*engine, &runner, emptied).await?;
         let (stop, stopped) = watch::channel(false);
         let tally = Self {
             inner: Arc::new(Inner {

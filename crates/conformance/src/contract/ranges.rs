@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tally_core::Command;
-use tally_core::rows::{ApiKey, Job, JobId, JobKind, Key, Replay, Role, Row, Work};
+use tally_core::rows::{ApiKey, Job, JobId, JobKind, Key, Replay, Role, Row, RowKind, Work};
 use tally_core::time::{Stamp, Timestamp};
 use tally_engine::{Engine, Range};
 
@@ -31,21 +31,21 @@ async fn keys<E: Engine>(engine: &E, range: &Range) -> Vec<Key> {
 pub(super) async fn open_jobs_are_listed_until_they_end<F: EngineFactory>(stand: Stand<F>) {
     let (engine, catalog) = (stand.open().await, catalog());
     let mut hand = Hand::new(&*engine, &catalog);
-    assert_eq!(keys(&*engine, &Range::OpenJobs).await, []);
+    assert_eq!(keys(&*engine, &Range::OPEN_JOBS).await, []);
     // Ids are any numbers: their order is that of the numbers, whatever their size.
     let jobs = |ids: &[u64]| ids.iter().map(|id| Key::Job(JobId(*id))).collect::<Vec<_>>();
     for (id, who) in [7, 1, u64::MAX, 256, 1 << 63].into_iter().zip(["a", "b", "c", "d", "e"]) {
         let work = Work::Forget { subject: subject(who) };
         write(&*engine, [(Key::Job(JobId(id)), Some(job(work, None)))], []).await;
     }
-    assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 256, 1 << 63, u64::MAX]));
+    assert_eq!(keys(&*engine, &Range::OPEN_JOBS).await, jobs(&[1, 7, 256, 1 << 63, u64::MAX]));
     let before = Stamp(u64::MAX);
     hand.run(Command::Sweep { job: JobId(256), before, edges: Vec::new() }).await;
     let edges = vec![crate::sample::edge_key("like", "post:1", "alice")];
     hand.run(Command::Sweep { job: JobId(7), before, edges }).await;
-    assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
+    assert_eq!(keys(&*engine, &Range::OPEN_JOBS).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
     let engine = stand.reopen(engine).await;
-    assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
+    assert_eq!(keys(&*engine, &Range::OPEN_JOBS).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
 }
 
 fn job(work: Work, ended: Option<u64>) -> Row {
@@ -63,7 +63,7 @@ pub(super) async fn ended_jobs_are_listed_by_when_they_ended<F: EngineFactory>(s
     for (id, ended) in [(3, Some(5)), (1, Some(900)), (u64::MAX, Some(7)), (8, None), (2, Some(7))] {
         put(id, Some(ended)).await;
     }
-    let ended = async |before| keys(&*engine, &Range::EndedJobs { before: Timestamp(before) }).await;
+    let ended = async |before| keys(&*engine, &Range::ended_jobs(Timestamp(before))).await;
     let jobs = |ids: &[u64]| ids.iter().map(|id| Key::Job(JobId(*id))).collect::<Vec<_>>();
     assert_eq!(ended(5).await, []);
     assert_eq!(ended(8).await, jobs(&[3, 2, u64::MAX]));
@@ -73,13 +73,13 @@ pub(super) async fn ended_jobs_are_listed_by_when_they_ended<F: EngineFactory>(s
     put(8, Some(Some(6))).await;
     put(2, None).await;
     assert_eq!(ended(901).await, jobs(&[8, u64::MAX, 1]));
-    assert_eq!(keys(&*engine, &Range::OpenJobs).await, jobs(&[3]));
+    assert_eq!(keys(&*engine, &Range::OPEN_JOBS).await, jobs(&[3]));
 }
 
 pub(super) async fn api_keys_are_listed_by_id<F: EngineFactory>(stand: Stand<F>) {
     let (engine, catalog) = (stand.open().await, catalog());
     let mut hand = Hand::new(&*engine, &catalog);
-    assert_eq!(keys(&*engine, &Range::ApiKeys).await, []);
+    assert_eq!(keys(&*engine, &Range::API_KEYS).await, []);
     for id in ["b", "ab", "a", "B", "a_b"] {
         let (hash, name) = (format!("hash of {id}"), id.to_owned());
         let key = ApiKey { hash, role: Role::Read, name, created_at: Timestamp(1), revoked_at: None };
@@ -87,8 +87,8 @@ pub(super) async fn api_keys_are_listed_by_id<F: EngineFactory>(stand: Stand<F>)
     }
     hand.run(Command::RevokeApiKey { id: "ab".into() }).await;
     let expected: Vec<Key> = ["B", "a", "a_b", "ab", "b"].map(|id| Key::ApiKey(id.into())).to_vec();
-    assert_eq!(keys(&*engine, &Range::ApiKeys).await, expected, "a key that was revoked is still known");
-    let page = engine.scan(&Range::ApiKeys, 10).await.expect("a scan works");
+    assert_eq!(keys(&*engine, &Range::API_KEYS).await, expected, "a key that was revoked is still known");
+    let page = engine.scan(&Range::API_KEYS, 10).await.expect("a scan works");
     let revoked = |row: &Row| matches!(row, Row::ApiKey(key) if key.revoked_at.is_some());
     let found: Vec<Key> = page.items.into_iter().filter(|(_, row)| revoked(row)).map(|(key, _)| key).collect();
     assert_eq!(found, [Key::ApiKey("ab".into())]);
@@ -96,7 +96,7 @@ pub(super) async fn api_keys_are_listed_by_id<F: EngineFactory>(stand: Stand<F>)
 
 pub(super) async fn remembered_answers_are_listed_by_expiry<F: EngineFactory>(stand: Stand<F>) {
     let engine = stand.open().await;
-    let due = |before| Range::Replays { before: Timestamp(before) };
+    let due = |before| Range::due(RowKind::Replay, Timestamp(before));
     let row =
         |at| Some(Row::Replay(Replay { fields: Arc::default(), answer: "null".into(), expires_at: Timestamp(at) }));
     let key = |caller: &str, key: &str| Key::Replay(replay_key(caller, key));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tally_core::Timestamp;
-use tally_core::rows::{Among, BoardKey, Key, Row, Standing};
+use tally_core::rows::{Among, BoardKey, Key, Row, RowKind, Standing};
 use tally_core::view::Wants;
 use tally_engine::memory::Memory;
 use tally_engine::{BoardFrom, Engine, Range};
@@ -69,7 +69,7 @@ async fn same<E: Engine>(engine: &E, oracle: &Memory, limit: usize, said: &str) 
         assert_eq!(found, *expected, "{said}: {key:?}");
     }
     for before in [0, 1_001_000, 1_010_000, u64::MAX] {
-        same_page(engine, oracle, &Range::Limits { before: Timestamp(before) }, said).await;
+        same_page(engine, oracle, &Range::due(RowKind::Limit, Timestamp(before)), said).await;
     }
     let mut boards: BTreeMap<BoardKey, Vec<Standing>> = BTreeMap::new();
     for (key, row) in &expected {

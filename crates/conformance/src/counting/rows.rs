@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tally_core::Day;
 use tally_core::command::{Command, Reply, ScoreChange};
 use tally_core::rows::{
-    Among, Attendee, Bits, BoardKey, ChunkKey, CountKey, Key, LimitKey, Row, Score, ScoreKey, Sketch, Standing,
-    TotalKey, Used, UsedState,
+    Among, Attendee, Bits, Board, BoardKey, ChunkKey, CountKey, Key, LimitKey, Row, RowKind, Score, ScoreKey, Sketch,
+    Standing, TotalKey, Used, UsedState,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
@@ -66,7 +66,10 @@ fn samples() -> BTreeMap<Key, Row> {
         (chunk(20_001, 0), Row::Chunk(bits((0..65_536).step_by(3)))),
         (Key::Attendee(name("daily"), subject("7")), attendee(7, bits([20_000]))),
         (Key::Attendee(name("daily"), subject("ann")), attendee(1 << 40, bits([0, 20_000, 20_001, 2_932_896]))),
-        (Key::Board(name("points")), Row::Board(vec![Timestamp(0), Timestamp(1_700_000_000_000)])),
+        (
+            Key::Board(name("points")),
+            Row::Board(Board { seasons: vec![Timestamp(0), Timestamp(1_700_000_000_000)], dense: false }),
+        ),
         (Key::Score(score_key(0, false, "ann")), score(-5, 1_700_000_000_000_001)),
         (Key::Score(score_key(0, false, "bob")), score(tally_core::limits::SCORE_MAX, 1)),
         (Key::Score(score_key(0, false, "c{i}d:")), score(-tally_core::limits::SCORE_MAX, 2)),
@@ -200,7 +203,7 @@ pub(super) async fn limits_are_listed_by_when_to_look<F: EngineFactory>(stand: S
     let rows = [("c", 5), ("a", 9), ("b", 5), ("d", 300)];
     write(&*engine, rows.map(|(whose, at)| (limit(whose), Some(row(at)))), []).await;
     let due = async |before| {
-        let page = engine.scan(&Range::Limits { before: Timestamp(before) }, 10).await.expect("a scan works");
+        let page = engine.scan(&Range::due(RowKind::Limit, Timestamp(before)), 10).await.expect("a scan works");
         page.items.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
     };
     assert_eq!(due(5).await, []);

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use tally_core::Catalog;
+use tally_core::rows::RowKind;
 use tally_core::time::Timestamp;
 use tally_engine::memory::Memory;
 use tally_engine::{Engine, Range};
@@ -108,8 +109,8 @@ async fn same_store<E: Engine>(engine: &E, oracle: &Memory, universe: &Universe,
         let found = walk::all(engine, &list, limit).await;
         same(&format!("{list:?} in pages of {limit}"), &found, &expected)?;
     }
-    let due = [0, 1_000_000, 1_004_000, u64::MAX].map(|at| Range::Replays { before: Timestamp(at) });
-    for range in [Range::OpenJobs, Range::ApiKeys].into_iter().chain(due) {
+    let due = [0, 1_000_000, 1_004_000, u64::MAX].map(|at| Range::due(RowKind::Replay, Timestamp(at)));
+    for range in [Range::OPEN_JOBS, Range::API_KEYS].into_iter().chain(due) {
         for limit in [1, 2, 100] {
             let expected = oracle.scan(&range, limit).await.expect("the oracle answers");
             let found = engine.scan(&range, limit).await.map_err(|error| error.to_string())?;

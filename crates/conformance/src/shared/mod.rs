@@ -10,6 +10,7 @@ mod forgetting;
 mod history;
 mod line;
 pub mod linear;
+mod lists;
 mod once;
 mod order;
 mod ranks;
@@ -52,6 +53,8 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
         clocks:
             no_servers_clock_gets_into_the_store,
             a_key_counts_once_whatever_the_clocks_say;
+        lists:
+            a_list_is_of_one_moment;
         truth:
             a_subject_that_is_alone_is_counted_once_or_not_at_all,
             a_count_never_leaves_out_who_is_there,

@@ -54,7 +54,7 @@ pub(super) async fn one_answer_for_one_idempotency_key_on_any_server<F: EngineFa
         let forget = Command::Forget { subject: subject("gone") };
         let reply = everywhere(&servers, &format!("f{round}"), &forget).await;
         assert!(matches!(reply, Reply::Job(_)), "{reply:?} is not a job");
-        let open = servers.engine(round).scan(&tally_engine::Range::OpenJobs, 10).await.expect("a scan works");
+        let open = servers.engine(round).scan(&tally_engine::Range::OPEN_JOBS, 10).await.expect("a scan works");
         assert_eq!(open.items.len(), 1, "one key begins one job");
         servers.sweep(round, Sweep::ALL).await;
     }

@@ -147,6 +147,13 @@ pub enum Command {
     },
     /// Writes down which names are declared.
     Declare,
+    /// Says how a board without members is ranked from now on.
+    RankAnew {
+        /// The board.
+        board: Name,
+        /// Whether by the different scores.
+        dense: bool,
+    },
     /// One step of a job: these edges, or, when there are none left, its end.
     Sweep {
         /// The job.

@@ -6,7 +6,7 @@ use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::{Job, JobId, JobKind, VerifyReport, Work};
+use crate::rows::{CountKey, Job, JobId, JobKind, TotalKey, VerifyReport, Work};
 use crate::time::Timestamp;
 
 /// What is answered.
@@ -36,6 +36,32 @@ pub enum Reply {
         /// Whether anything changed.
         changed: bool,
     },
+}
+
+impl Reply {
+    /// Moves the counts in an answer, each by what it is off by; and the ranks, one after another.
+    pub fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, ranks: &mut dyn Iterator<Item = u64>) {
+        match self {
+            Self::Edge(edge) => {
+                let (object, relation) = (edge.object.clone(), edge.relation.clone());
+                edge.count += off(&TotalKey::Object { object, relation });
+            }
+            Self::Batch(replies) => replies.iter_mut().flatten().for_each(|reply| reply.correct(off, ranks)),
+            Self::Count(count) => {
+                let key = CountKey { name: count.counter.clone(), key: count.key.clone() };
+                count.value = count.value.saturating_add(off(&TotalKey::Counter(key)));
+            }
+            Self::Attend(attend) => {
+                attend.count += off(&TotalKey::Present { sheet: attend.sheet.clone(), day: attend.day });
+            }
+            Self::Score(score) => {
+                if let Some(rank) = &mut score.rank {
+                    *rank = rank.wrapping_add(ranks.next().unwrap_or(0));
+                }
+            }
+            Self::Unique(_) | Self::Take(_) | Self::Object(_) | Self::Job(_) | Self::Done { .. } => {}
+        }
+    }
 }
 
 /// The state of an edge after a write.

@@ -237,6 +237,15 @@ pub struct BoardKey {
     pub levels: bool,
 }
 
+/// What is known of a board beyond its scores.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Board {
+    /// When each season began, the newest last.
+    pub seasons: Vec<Timestamp>,
+    /// Whether the different scores are counted beside the members, as `dense` ranks need it. From the first score on.
+    pub dense: bool,
+}
+
 /// Names a member's score.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ScoreKey {

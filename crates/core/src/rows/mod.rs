@@ -1,9 +1,15 @@
 //! The rows that stores keep: typed and closed, so that each store lays them out in its own idiom.
 
+mod cell;
+mod columns;
 mod counting;
+mod declared;
 mod job;
 mod report;
 mod subject;
+#[cfg(test)]
+mod tests;
+mod total;
 
 use std::sync::Arc;
 
@@ -14,14 +20,17 @@ use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::time::{Stamp, Timestamp};
 
+pub use cell::{Cell, Cells, Type};
 pub use counting::{
-    Among, Attendee, Bits, BoardKey, CHUNK_BITS, ChunkKey, CountKey, LimitKey, SKETCH_ERROR, Score, ScoreKey, Sketch,
-    Standing, Used, UsedState,
+    Among, Attendee, Bits, Board, BoardKey, CHUNK_BITS, ChunkKey, CountKey, LimitKey, SKETCH_ERROR, Score, ScoreKey,
+    Sketch, Standing, Used, UsedState,
 };
 
+pub use declared::{Column, Declared, Due, Guard, Home, RowKind};
 pub use job::{Job, JobId, JobKind, Round, Work};
 pub use report::{DriftItem, VerifyReport};
 pub use subject::{Forgotten, Names, Subject, Suspension};
+pub use total::{Number, TotalKey, TotalOf};
 
 /// The two ends of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -87,7 +96,7 @@ pub enum Key {
     Chunk(ChunkKey),
     /// A subject on a sheet.
     Attendee(Name, SubjectId),
-    /// The seasons that a board has had.
+    /// What is known of a board beyond its scores.
     Board(Name),
     /// A member's score.
     Score(ScoreKey),
@@ -126,8 +135,8 @@ pub enum Row {
     Chunk(Bits),
     /// See [`Attendee`].
     Attendee(Attendee),
-    /// When each season began, the newest last.
-    Board(Vec<Timestamp>),
+    /// See [`Board`].
+    Board(Board),
     /// See [`Score`].
     Score(Score),
     /// See [`Names`].
@@ -179,6 +188,22 @@ pub enum Role {
     Admin,
 }
 
+impl Role {
+    /// Its name, as people and stores write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Service => "service",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The role of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Read, Self::Service, Self::Admin].into_iter().find(|role| role.name() == name)
+    }
+}
+
 /// An API key; the secret itself is never stored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApiKey {
@@ -192,50 +217,6 @@ pub struct ApiKey {
     pub created_at: Timestamp,
     /// When it stopped working.
     pub revoked_at: Option<Timestamp>,
-}
-
-/// Names a total: a number that is only ever added to.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum TotalKey {
-    /// How many visible edges an object has in a relation: the count.
-    Object {
-        /// The object.
-        object: ObjectId,
-        /// The relation.
-        relation: Name,
-    },
-    /// How many of them are of one kind.
-    Kind {
-        /// The object.
-        object: ObjectId,
-        /// The relation.
-        relation: Name,
-        /// The kind.
-        kind: Name,
-    },
-    /// How many edges, visible or hidden, a subject has in a relation.
-    Subject {
-        /// The subject.
-        subject: SubjectId,
-        /// The relation.
-        relation: Name,
-    },
-    /// A counter. The only total that may be negative, and the only one that no rows stand behind.
-    Counter(CountKey),
-    /// How many were there on a day.
-    Present {
-        /// The sheet.
-        sheet: Name,
-        /// The day.
-        day: Day,
-    },
-}
-
-impl TotalKey {
-    /// Whether it counts edges. The others are counted by rows of their own kind, or by none.
-    pub fn counts_edges(&self) -> bool {
-        matches!(self, Self::Object { .. } | Self::Kind { .. } | Self::Subject { .. })
-    }
 }
 
 /// Names one newest-first list of edges.

@@ -6,7 +6,7 @@ use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
 use crate::limits::SCORE_MAX;
-use crate::rows::{Among, BoardKey, Key, Row, Score, ScoreKey, Standing};
+use crate::rows::{Among, Board, BoardKey, Key, Row, Score, ScoreKey, Standing};
 use crate::rules::limit;
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
@@ -28,12 +28,11 @@ pub fn score(
     let def = context.catalog.counting.board(board)?;
     check(def, change)?;
     let key = ScoreKey { board: board_key(def, context.now()), member: member.clone() };
-    let mut rows = vec![Key::Score(key.clone())];
-    if def.season.is_some() {
-        rows.push(Key::Board(board.clone()));
-    }
+    let mut rows = vec![Key::Score(key.clone()), Key::Board(board.clone())];
     rows.extend(limit::row(def.rate_limit.as_ref(), Some(member), ""));
     view.want(&rows, &[])?;
+    let known = known(board, view)?;
+    check_ties(def, known.as_ref())?;
     let before = read(&key, view)?;
     let after = match (change, before) {
         (ScoreChange::Leave, _) => None,
@@ -52,7 +51,7 @@ pub fn score(
         limit::pass(def.rate_limit.as_ref(), Some(member), "", context, view)?;
         put(def, &key, before, after, view)?;
         if after.is_some() {
-            note_season(&key.board, view)?;
+            note(def, &key.board, known, view)?;
         }
     }
     let rank = after.map(|score| rank(def.ties, &key, score, view));
@@ -71,6 +70,37 @@ fn check(def: &BoardDef, change: ScoreChange) -> Result<(), Refusal> {
         }
         _ => Ok(()),
     }
+}
+
+/// What is known of a board.
+fn known(board: &Name, view: &mut View) -> Result<Option<Board>, Stop> {
+    match view.row_uncounted(&Key::Board(board.clone()))? {
+        Some(Row::Board(board)) => Ok(Some(board)),
+        None => Ok(None),
+        Some(_) => Err(Refusal::Broken("a board's key holds another row".into()).into()),
+    }
+}
+
+/// Says how a board is ranked from now on. Whoever asks has seen that it has no members.
+pub fn rank_anew(board: &Name, dense: bool, view: &mut View) -> Result<Reply, Stop> {
+    let known = known(board, view)?;
+    let changed = known.as_ref().is_some_and(|known| known.dense != dense);
+    if let Some(known) = known.filter(|_| changed) {
+        view.set_uncounted(Key::Board(board.clone()), Some(Row::Board(Board { dense, ..known })))?;
+    }
+    Ok(Reply::Done { changed })
+}
+
+/// Whether a board is ranked as it was filled: another server may have been told otherwise, and ranks would be wrong.
+pub fn check_ties(def: &BoardDef, known: Option<&Board>) -> Result<(), Refusal> {
+    let is_dense = def.ties == Ties::Dense;
+    if known.is_some_and(|known| known.dense != is_dense) {
+        let (name, not) = (&def.name, if is_dense { "not " } else { "" });
+        return Err(Refusal::Conflict(format!(
+            "the `ties` of the board `{name}` were {not}`dense` when it got its members: its ranks would be wrong"
+        )));
+    }
+    Ok(())
 }
 
 /// Reads a score.
@@ -132,19 +162,17 @@ fn move_level(level: ScoreKey, score: i64, by: i64, view: &mut View) -> Result<(
     view.set_uncounted(row, (members > 0).then_some(Row::Score(Score { score, reached: Stamp(members) })))
 }
 
-/// A board lists its seasons from the first score of each on. All of them: forgetting looks where the list says.
-fn note_season(board: &BoardKey, view: &mut View) -> Result<(), Stop> {
-    if board.season == Timestamp(0) {
-        return Ok(());
+/// From its first score on a board says how it is ranked, and from the first of each season on it lists that. All of them:
+/// forgetting looks where the list says.
+fn note(def: &BoardDef, board: &BoardKey, known: Option<Board>, view: &mut View) -> Result<(), Stop> {
+    let is_new = known.is_none();
+    let mut known = known.unwrap_or(Board { seasons: Vec::new(), dense: def.ties == Ties::Dense });
+    let season = if board.season == Timestamp(0) { Ok(0) } else { known.seasons.binary_search(&board.season) };
+    if let Err(place) = season {
+        known.seasons.insert(place, board.season);
     }
-    let row = Key::Board(board.board.clone());
-    let mut seasons = match view.row_uncounted(&row)? {
-        Some(Row::Board(seasons)) => seasons,
-        _ => Vec::new(),
-    };
-    if let Err(place) = seasons.binary_search(&board.season) {
-        seasons.insert(place, board.season);
-        view.set_uncounted(row, Some(Row::Board(seasons)))?;
+    if is_new || season.is_err() {
+        view.set_uncounted(Key::Board(board.board.clone()), Some(Row::Board(known)))?;
     }
     Ok(())
 }

@@ -67,7 +67,7 @@ fn scores(
     let current = current(name, context);
     let mut seasons = vec![Timestamp(0), current.season];
     if let Some(Row::Board(listed)) = view.row_uncounted(&Key::Board(name.clone()))? {
-        seasons.extend(listed);
+        seasons.extend(listed.seasons);
     }
     seasons.sort();
     seasons.dedup();

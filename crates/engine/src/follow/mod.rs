@@ -14,7 +14,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tally_core::ObjectId;
-use tally_core::rows::TotalKey;
+use tally_core::rows::{TotalKey, TotalOf};
 use tokio::sync::oneshot;
 
 use crate::{Lease, News, StoreError};
@@ -173,9 +173,9 @@ impl<W: Wire> Follower<W> {
         if !self.shared.is_watched() {
             return;
         }
-        let objects = totals.iter().filter_map(|(key, _)| match key {
-            TotalKey::Object { object, .. } | TotalKey::Kind { object, .. } => Some(object),
-            TotalKey::Subject { .. } | TotalKey::Counter(_) | TotalKey::Present { .. } => None,
+        let objects = totals.iter().filter_map(|(key, _)| match key.of() {
+            TotalOf::Object(object, _) | TotalOf::Kind(object, ..) => Some(object),
+            TotalOf::Subject(..) | TotalOf::Number(_) => None,
         });
         self.begin();
         self.shared.changed(objects.cloned());

@@ -6,10 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tally_core::command::{Call, Cost, Decided, Reply};
+use tally_core::command::{Call, Cost, Decided};
 use tally_core::decide::decide;
-use tally_core::rows::{Changes, CountKey, Standing, TotalKey};
-use tally_core::rules::relation;
+use tally_core::rows::{Changes, Standing, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Judged, Moment, Stop, View, Wants};
 use tally_core::{Catalog, Refusal};
@@ -269,11 +268,12 @@ impl Draft {
                 Moment::Commit(ranks) if off.is_empty() && ranks.is_empty() => {}
                 Moment::Commit(ranks) => {
                     let ranks = ranks.iter().map(|standing| off_ranks.get(standing).copied().unwrap_or(0));
-                    correct(reply, &off, &mut { ranks });
+                    reply.correct(&|total| off.get(total).copied().unwrap_or(0), &mut { ranks });
                 }
                 Moment::Load(off) if off.is_empty() => {}
                 Moment::Load(off) => {
-                    correct(reply, &off.iter().map(|(key, off)| (key, *off)).collect(), &mut std::iter::empty());
+                    let off: HashMap<&TotalKey, i64> = off.iter().map(|(key, off)| (key, *off)).collect();
+                    reply.correct(&|total| off.get(total).copied().unwrap_or(0), &mut std::iter::empty());
                 }
             }
         }
@@ -286,31 +286,6 @@ impl Draft {
             broken: self.decided.iter().filter(|decided| is_broken(decided)).count(),
         };
         Pending { mark: committed.mark, answers: tickets.into_iter().zip(self.decided).collect(), settled }
-    }
-}
-
-/// Moves the counts in an answer, each by what it is off by; and the ranks, one after another.
-fn correct(reply: &mut Reply, off: &HashMap<&TotalKey, i64>, ranks: &mut dyn Iterator<Item = u64>) {
-    match reply {
-        Reply::Edge(edge) => {
-            let key = relation::edge_key(&edge.relation, &edge.object, &edge.subject);
-            edge.count += off.get(&relation::count_key(&key)).copied().unwrap_or(0);
-        }
-        Reply::Batch(replies) => replies.iter_mut().flatten().for_each(|reply| correct(reply, off, ranks)),
-        Reply::Count(count) => {
-            let key = CountKey { name: count.counter.clone(), key: count.key.clone() };
-            count.value = count.value.saturating_add(off.get(&TotalKey::Counter(key)).copied().unwrap_or(0));
-        }
-        Reply::Attend(attend) => {
-            let key = TotalKey::Present { sheet: attend.sheet.clone(), day: attend.day };
-            attend.count += off.get(&key).copied().unwrap_or(0);
-        }
-        Reply::Score(score) => {
-            if let Some(rank) = &mut score.rank {
-                *rank = rank.wrapping_add(ranks.next().unwrap_or(0));
-            }
-        }
-        Reply::Unique(_) | Reply::Take(_) | Reply::Object(_) | Reply::Job(_) | Reply::Done { .. } => {}
     }
 }
 

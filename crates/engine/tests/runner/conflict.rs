@@ -112,7 +112,7 @@ async fn a_job_begins_also_after_a_conflict() {
     engine.conflicts.store(2, Ordering::SeqCst);
     let decided = bench.apply(Command::Forget { subject: subject("alice") }).await.unwrap();
     let Ok(Reply::Job(job)) = decided.reply else { panic!("a job") };
-    let open = engine.scan(&Range::OpenJobs, 10).await.unwrap();
+    let open = engine.scan(&Range::OPEN_JOBS, 10).await.unwrap();
     let ids = open.items.iter().map(|(key, _)| match key {
         Key::Job(id) => id.text(),
         other => panic!("{other:?}"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tally_core::command::{Command, ScoreChange};
 use tally_core::meta::Meta;
-use tally_core::rows::{BoardKey, CountKey, EdgeKey, Key, ListKey, Score, ScoreKey, Side};
+use tally_core::rows::{BoardKey, CountKey, EdgeKey, Key, ListKey, RowKind, Score, ScoreKey, Side};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_core::{Cursor, Day, KeyId, ObjectId, SubjectId, Timestamp};
@@ -78,7 +78,7 @@ async fn each_kind_of_counting(store: &Store, round: usize) {
         let page = store.engine.scan(&Range::Board { board: board.clone(), from }, 50).await.unwrap();
         assert!(round == 0 || page.items.len() == 50);
     }
-    store.engine.scan(&Range::Limits { before: Timestamp(1) }, 50).await.unwrap();
+    store.engine.scan(&Range::due(RowKind::Limit, Timestamp(1)), 50).await.unwrap();
     let score = Key::Score(ScoreKey { board, member: SubjectId::new("m5").unwrap() });
     let counter = Key::Counter(CountKey { name: name("views"), key: KeyId::new("key-5").unwrap() });
     for after in [score, counter] {
@@ -132,7 +132,7 @@ async fn each_kind_of_call(store: &Store, round: usize) {
             assert!(round == 0 || list.hidden || page.items.len() == 50, "a full page of {list:?}");
         }
     }
-    for range in [Range::OpenJobs, Range::ApiKeys, Range::Replays { before: Timestamp(1) }] {
+    for range in [Range::OPEN_JOBS, Range::API_KEYS, Range::due(RowKind::Replay, Timestamp(1))] {
         store.engine.scan(&range, 50).await.unwrap();
     }
     let key = EdgeKey {

@@ -1,9 +1,10 @@
 //! The tables are for everybody to read: real columns, real times.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tally_core::command::Command;
-use tally_core::rows::{EdgeKey, Key, Row};
+use tally_core::rows::{Column, EdgeKey, Key, Row, RowKind, Type};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
 use tally_core::{ObjectId, SubjectId};
@@ -106,6 +107,43 @@ async fn time_is_the_databases_whatever_a_servers_clock_says() {
             let sql = format!("SELECT extract(epoch FROM created_at) * 1000000 FROM edge WHERE subject = '{who}'");
             let created = outside.number(&sql).await;
             assert!(before <= created && created <= after, "{who}: {before} {created} {after}");
+        }
+    }
+}
+
+/// A kind of row that is declared with a column more or less needs a migration.
+#[tokio::test]
+async fn the_tables_have_the_columns_that_are_declared() {
+    let url = shared("");
+    let _store = Store::open(&url).await;
+    let outside = Outsider::of(&url).await;
+    let sql = "SELECT column_name::text, data_type::text FROM information_schema.columns
+               WHERE table_schema = current_schema() AND table_name = $1";
+    // Edges have a form of their own, and counters are totals.
+    let kinds = RowKind::ALL.into_iter().filter(|kind| !matches!(kind, RowKind::Edge | RowKind::Counter));
+    for declared in kinds.map(RowKind::declared) {
+        let columns = outside.0.query(sql, &[&declared.name]).await.unwrap();
+        let found: BTreeMap<String, String> = columns.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let of = |(name, of): &Column| {
+            let of = match of {
+                Type::Text => "text",
+                Type::Json => "json",
+                Type::Number | Type::Signed => "bigint",
+                Type::Numbers | Type::Times => "ARRAY",
+                Type::Time => "timestamp with time zone",
+                Type::Flag => "boolean",
+                Type::Day => "date",
+                Type::Bytes => "bytea",
+            };
+            ((*name).to_owned(), of.to_owned())
+        };
+        let expected: BTreeMap<String, String> = declared.key.iter().chain(declared.columns).map(of).collect();
+        assert_eq!(found, expected, "{}", declared.name);
+        if let Some(due) = declared.due {
+            let sql = "SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema() AND tablename = $1
+                       AND indexdef LIKE '%(' || $2 || ',%'";
+            let indexes: i64 = outside.0.query_one(sql, &[&declared.name, &due.column()]).await.unwrap().get(0);
+            assert!(indexes > 0, "{} has no index by {}", declared.name, due.column());
         }
     }
 }

@@ -112,7 +112,7 @@ async fn additions_count_once_when_a_node_with_another_clock_takes_over() {
     };
     until_answered(50).await;
     for _ in 0..2 {
-        let master = blocking(|| master_of(&cluster, "tally:c:{hot}"));
+        let master = blocking(|| master_of(&cluster, "tally:counter:{hot}"));
         blocking(|| cluster.kill(master)).unwrap();
         blocking(|| cluster.wait_for_failover(master)).unwrap();
         blocking(|| cluster.start_again(master)).unwrap();

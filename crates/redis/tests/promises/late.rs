@@ -171,24 +171,25 @@ async fn a_job_is_found_though_its_server_died_before_it_was_listed() {
     let store = Store::open(&cluster.url()).await;
     let forget = Command::Forget { subject: SubjectId::new("alice").unwrap() };
     store.apply(forget).await.unwrap();
-    let jobs = store.engine.scan(&Range::OpenJobs, 10).await.unwrap().items;
+    let jobs = store.engine.scan(&Range::OPEN_JOBS, 10).await.unwrap().items;
     assert_eq!(jobs.len(), 1);
     let at = |key: &str| cluster.node(cluster.master_of_slot(cluster.slot_of(key).unwrap()).unwrap());
     let ask = |key: &str, words: &[&str]| blocking(|| at(key).ask(words)).unwrap();
-    let (hash, open) = ("tally:sys:{sys}:jobs", "tally:sys:{sys}:jobs:open");
+    let hash = "tally:job:{sys}";
+    let slot = cluster.slot_of(hash).unwrap();
+    let tag = (0_u64..).map(|number| format!("{number:x}")).find(|tag| cluster.slot_of(tag).unwrap() == slot).unwrap();
+    let open = &format!("tally:due:{{{tag}}}:job");
     let id = ask(hash, &["HKEYS", hash]);
     let row = ask(hash, &["HGET", hash, &id]);
     ask(hash, &["HDEL", hash, &id]);
     ask(hash, &["ZREM", open, &id]);
-    assert_eq!(store.engine.scan(&Range::OpenJobs, 10).await.unwrap().items, []);
+    assert_eq!(store.engine.scan(&Range::OPEN_JOBS, 10).await.unwrap().items, []);
     // As it is between the commit and its end: the record says that it was done, and the slot has its share aside.
-    let slot = cluster.slot_of(hash).unwrap();
-    let tag = (0_u64..).map(|number| format!("{number:x}")).find(|tag| cluster.slot_of(tag).unwrap() == slot).unwrap();
     let (share, ring, record) = (format!("tally:w:{{{tag}}}"), format!("tally:t:{{{tag}}}:dead"), "tally:t:{0}:dead-7");
     ask(record, &["SET", record, "done"]);
     let keep = "local ops = {'H', '1', ARGV[1], ARGV[2], 'z', '2', ARGV[1], '0'}
         redis.call('HSET', KEYS[1], 'tdead-7', cmsgpack.pack({KEYS, ops, {}, {}, {}}))
         return redis.call('HSET', KEYS[1], 'rdead-7', '0 ' .. ARGV[3])";
     ask(hash, &["EVAL", keep, "4", &share, &ring, hash, open, &id, &row, record]);
-    assert_eq!(store.engine.scan(&Range::OpenJobs, 10).await.unwrap().items, jobs);
+    assert_eq!(store.engine.scan(&Range::OPEN_JOBS, 10).await.unwrap().items, jobs);
 }

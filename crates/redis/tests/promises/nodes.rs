@@ -16,7 +16,7 @@ async fn moves_under_load(cluster: &Cluster, more: &str) {
     let store = Store::open(&format!("{}?timeout_ms=2000{more}", cluster.url())).await;
     let hands = Hands::on(&store);
     hands.until_answered(100).await;
-    for key in ["tally:o:{post:0}", "tally:s:{hand-1}", "tally:sys:{sys}"] {
+    for key in ["tally:object:{post:0}", "tally:s:{hand-1}", "tally:sys:{sys}"] {
         let slot = cluster.slot_of(key).unwrap();
         let from = cluster.master_of_slot(slot).unwrap();
         blocking(|| cluster.begin_move(slot, (from + 1) % 3)).unwrap();

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::rows::{
-    Among, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Key, LimitKey, Row, Score, ScoreKey, Sketch,
-    Standing, TotalKey, Used, UsedState,
+    Among, Attendee, Bits, Board, BoardKey, Change, Changes, ChunkKey, CountKey, Key, LimitKey, Row, RowKind, Score,
+    ScoreKey, Sketch, Standing, TotalKey, Used, UsedState,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{Reading, View, Wants};
@@ -102,7 +102,7 @@ impl Dice {
             Key::Attendee(..) => {
                 Row::Attendee(Attendee { number: u64::MAX - self.roll(9), days: self.bits(), forgotten: self.bits() })
             }
-            Key::Board(_) => Row::Board(vec![Timestamp(0), at]),
+            Key::Board(_) => Row::Board(Board { seasons: vec![Timestamp(0), at], dense: true }),
             Key::Score(_) => Row::Score(self.score()),
             other => panic!("{other:?}"),
         }
@@ -199,7 +199,7 @@ impl Both {
             BoardFrom::Ahead(member, score),
         ]
         .map(|from| Range::Board { board: board.clone(), from });
-        let due = [0, 500, u64::MAX].map(|before| Range::Limits { before: Timestamp(before) });
+        let due = [0, 500, u64::MAX].map(|before| Range::due(RowKind::Limit, Timestamp(before)));
         for range in ranges.iter().chain(&due) {
             let found = self.redis.scan(range, limit).await.unwrap();
             let expected = self.memory.scan(range, limit).await.unwrap();

@@ -111,8 +111,8 @@ fn a_copy_into_redis_that_was_killed_goes_on() {
 }
 
 /// Where Redis keeps the place that a copy has reached.
-const JOBS: &str = "tally:sys:{sys}:jobs";
-const COPY: &str = "0000000000000000";
+const JOBS: &str = "tally:job:{sys}";
+const COPY: &str = "job_0000000000000000";
 
 fn rows_of(place: Option<String>) -> u64 {
     place.and_then(|place| serde_json::from_str::<Value>(&place).ok()?["work"]["rows"].as_u64()).unwrap_or_default()

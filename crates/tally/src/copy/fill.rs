@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use tally_core::Day;
 use tally_core::rows::{Change, Changes, Job, JobId, Key, Names, Row, TotalKey, Work};
 use tally_core::time::Stamp;
 use tally_core::view::{View, Wants};
@@ -181,24 +180,12 @@ impl<'a, E: Engine> Filling<'a, E> {
         let (mut after, mut digest, count) = (self.after.clone(), self.digest, self.rows + rows.len() as u64);
         let mut changes = Changes { stamp: self.newest, ..Changes::default() };
         for (key, row, print) in rows {
-            if let (Key::Edge(key), Row::Edge(edge)) = (&key, &row) {
-                for total in key.totals(edge) {
-                    *adds.entry(total).or_default() += 1;
-                }
-            }
-            if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (&key, &row) {
-                for day in attendee.counted().bitmap() {
-                    let total = TotalKey::Present { sheet: sheet.clone(), day: Day(day) };
-                    *adds.entry(total).or_default() += 1;
-                }
-            }
+            row.counts(&key, |total, by| *adds.entry(total).or_default() += by);
             digest = digest.wrapping_add(print);
             after = Some(key.clone());
-            if let (Key::Counter(key), Row::Counter(value)) = (&key, &row) {
-                *adds.entry(TotalKey::Counter(key.clone())).or_default() += value;
-                continue;
+            if !key.kind().is_total() {
+                changes.rows.push((key, Change { before: None, after: Some(row) }));
             }
-            changes.rows.push((key, Change { before: None, after: Some(row) }));
         }
         changes.adds = adds.into_iter().collect();
         let job = Job {
@@ -236,8 +223,8 @@ impl<'a, E: Engine> Filling<'a, E> {
 
     /// Loads what a commit stands on: the place reached is ours, and the rows are not there.
     async fn look(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<View, Trouble> {
-        // A counter is no row but a total, and whoever adds to one does not ask what it was.
-        let keys = keys.into_iter().filter(|key| !matches!(key, Key::Counter(_)));
+        // Whoever adds to a total does not ask what it was.
+        let keys = keys.into_iter().filter(|key| !key.kind().is_total());
         let keys = std::iter::once(Key::Job(JobId::COPY)).chain(keys);
         let wants = Wants::rows(keys.collect());
         let loaded = self.to.load(&wants).await?;

@@ -74,30 +74,8 @@ pub(super) struct Fingerprint {
 impl Fingerprint {
     /// Of a row with its key: the same in every store and on every machine.
     pub(super) fn of(key: &Key, row: &Row) -> Result<Self, StoreError> {
-        let (key, row) = (json(key)?, value(row)?);
+        let (key, row) = (json(key)?, json(&row.to_cells())?);
         Ok(Self { value: fingerprint(&[&key, &row]), bytes: key.len() + row.len() })
-    }
-}
-
-fn value(row: &Row) -> Result<Vec<u8>, StoreError> {
-    match row {
-        Row::Edge(edge) => json(&(edge.created, &edge.kind, &edge.meta, edge.hidden)),
-        Row::Object(row) => json(row),
-        Row::Subject(row) => json(row),
-        Row::Replay(row) => json(row),
-        Row::Job(row) => json(row),
-        Row::ApiKey(row) => json(row),
-        Row::Counter(row) => json(row),
-        Row::Touched(row) => json(row),
-        Row::Unique(row) => json(row),
-        Row::Limit(row) => json(row),
-        Row::Sheet(row) => json(row),
-        Row::Day(row) => json(row),
-        Row::Chunk(row) => json(row),
-        Row::Attendee(row) => json(row),
-        Row::Board(row) => json(row),
-        Row::Score(row) => json(row),
-        Row::Names(row) => json(row),
     }
 }
 

@@ -88,7 +88,9 @@ impl<E: Engine> Reader<'_, E> {
         });
         ranks.extend(shown.last().map(place));
         let listed = behind.iter().chain(&shown).map(|(member, _)| Key::Score(key(member)));
-        let loaded = self.load(&Wants { rows: listed.collect(), ranks, ..Wants::default() }).await?;
+        let listed = listed.chain([Key::Board(def.name.clone())]);
+        let mut loaded = self.load(&Wants { rows: listed.collect(), ranks, ..Wants::default() }).await?;
+        let known = loaded.rows.pop().flatten();
         let (mut found, mut counts) = (loaded.rows.into_iter(), loaded.ranks.into_iter());
         let mut count = || counts.next().unwrap_or(0);
         let members = count();
@@ -103,6 +105,9 @@ impl<E: Engine> Reader<'_, E> {
         let Some(from_zero) = first else {
             return Ok(begins.is_none_or(|begins| members <= begins).then_some((Vec::new(), members)));
         };
+        if let Some(Row::Board(known)) = &known {
+            board::check_ties(def, Some(known))?;
+        }
         let (before, place, last_place) = (count(), count(), count());
         let stand = shown.iter().zip(found).all(|((_, score), row)| row == Some(Row::Score(*score)));
         let follow = last_place.checked_sub(place) == Some(shown.len() as u64 - 1);
@@ -188,7 +193,7 @@ impl<E: Engine> Reader<'_, E> {
             return Err(Refusal::bad_request(format!("`{name}` has no seasons")).into());
         };
         let seasons = match self.row(Key::Board(name.clone())).await? {
-            Some(Row::Board(seasons)) => seasons,
+            Some(Row::Board(board)) => board.seasons,
             _ => Vec::new(),
         };
         let now = self.store_time().await?;

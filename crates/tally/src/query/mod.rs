@@ -296,7 +296,7 @@ impl<E: Engine> Reader<'_, E> {
     }
 
     async fn api_keys(&self) -> Result<Answer, Error> {
-        let page = self.engine.scan(&Range::ApiKeys, API_KEYS_MAX).await?;
+        let page = self.engine.scan(&Range::API_KEYS, API_KEYS_MAX).await?;
         let items = page.items.into_iter().filter_map(|(key, row)| match (key, row) {
             (Key::ApiKey(id), Row::ApiKey(key)) => Some(ApiKeyItem {
                 id,

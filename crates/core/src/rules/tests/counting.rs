@@ -251,7 +251,7 @@ fn a_board_begins_anew_with_its_season_and_keeps_the_best() {
     let anew = told(&mut world, score(3));
     assert_eq!((&anew["score"], &anew["season"]), (&json!(3), &json!("1970-01-01T00:02:00.000Z")));
     let seasons = world.rows.get(&Key::Board(name("round"))).cloned();
-    assert!(matches!(&seasons, Some(Row::Board(seasons)) if seasons.len() == 2), "{seasons:?}");
+    assert!(matches!(&seasons, Some(Row::Board(board)) if board.seasons.len() == 2), "{seasons:?}");
 }
 
 #[test]
@@ -322,4 +322,23 @@ fn what_is_known_of_a_limit_goes_when_it_says_nothing_any_more() {
     world.now_ms += 1_000;
     world.apply(expire, None).reply.unwrap();
     assert_eq!(left(&world), 0);
+}
+
+#[test]
+fn a_board_is_ranked_in_the_way_in_which_it_was_filled_whatever_a_server_was_told() {
+    let mut world = world();
+    let score = |board: &str, member: &str| json!({"op": "score", "board": board, "member": member, "score": 5});
+    for board in ["points", "dense"] {
+        told(&mut world, score(board, "ann"));
+        // As if another server had been told otherwise.
+        let row = world.rows.get_mut(&Key::Board(name(board))).unwrap();
+        let Row::Board(known) = row else { panic!("{row:?}") };
+        assert_eq!(known.dense, board == "dense");
+        known.dense = !known.dense;
+        assert_eq!(code(&mut world, score(board, "bob")), "conflict");
+        let anew = Command::RankAnew { board: name(board), dense: board == "dense" };
+        assert_eq!(world.apply(anew.clone(), None).reply, Ok(Reply::Done { changed: true }));
+        assert_eq!(world.apply(anew, None).reply, Ok(Reply::Done { changed: false }));
+        told(&mut world, score(board, "bob"));
+    }
 }

@@ -1,0 +1,279 @@
+//! A row as a list of plain values, which every store can keep in its own idiom.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::{DeserializeOwned, IntoDeserializer, value};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::day::Day;
+use crate::id::{KeyId, Name, ObjectId, SubjectId};
+use crate::time::{Stamp, Timestamp};
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// Text.
+    Text,
+    /// A JSON document.
+    Json,
+    /// A number that is not negative.
+    Number,
+    /// A number that may be negative.
+    Signed,
+    /// A list of numbers that are not negative.
+    Numbers,
+    /// A time, to the millisecond.
+    Time,
+    /// A list of times.
+    Times,
+    /// Yes or no.
+    Flag,
+    /// A calendar date.
+    Day,
+    /// Bytes.
+    Bytes,
+}
+
+/// One value of a row. Any column but those of a key may hold [`Cell::Null`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cell<'a> {
+    /// Nothing.
+    Null,
+    /// See [`Type::Text`].
+    Text(Cow<'a, str>),
+    /// See [`Type::Json`].
+    Json(Cow<'a, str>),
+    /// See [`Type::Number`].
+    Number(u64),
+    /// See [`Type::Signed`].
+    Signed(i64),
+    /// See [`Type::Numbers`].
+    Numbers(Cow<'a, [u64]>),
+    /// See [`Type::Time`].
+    Time(Timestamp),
+    /// See [`Type::Times`].
+    Times(Cow<'a, [Timestamp]>),
+    /// See [`Type::Flag`].
+    Flag(bool),
+    /// See [`Type::Day`].
+    Day(Day),
+    /// See [`Type::Bytes`].
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl<'a> Cell<'a> {
+    /// A text that is there already.
+    pub fn text(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+
+    /// A time, or nothing.
+    pub fn time_or_null(time: Option<Timestamp>) -> Self {
+        time.map_or(Self::Null, Self::Time)
+    }
+
+    /// A document.
+    pub fn json(value: &impl Serialize) -> Self {
+        // Rows are maps with texts as keys, which never fails.
+        Self::Json(Cow::Owned(serde_json::to_string(value).unwrap_or_default()))
+    }
+
+    /// What it holds; nothing of a null.
+    pub fn of_type(&self) -> Option<Type> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Text(_) => Type::Text,
+            Self::Json(_) => Type::Json,
+            Self::Number(_) => Type::Number,
+            Self::Signed(_) => Type::Signed,
+            Self::Numbers(_) => Type::Numbers,
+            Self::Time(_) => Type::Time,
+            Self::Times(_) => Type::Times,
+            Self::Flag(_) => Type::Flag,
+            Self::Day(_) => Type::Day,
+            Self::Bytes(_) => Type::Bytes,
+        })
+    }
+
+    /// Reads a value as [`Serialize`] writes it.
+    pub fn from_json(of: Type, text: &'a str) -> Option<Self> {
+        if text == "null" {
+            return Some(Self::Null);
+        }
+        Some(match of {
+            Type::Text => Self::Text(Cow::Owned(serde_json::from_str(text).ok()?)),
+            Type::Json => Self::Json(Cow::Borrowed(text)),
+            Type::Number => Self::Number(text.parse().ok()?),
+            Type::Signed => Self::Signed(text.parse().ok()?),
+            Type::Numbers => Self::Numbers(Cow::Owned(serde_json::from_str(text).ok()?)),
+            Type::Time => Self::Time(serde_json::from_str(text).ok()?),
+            Type::Times => Self::Times(Cow::Owned(serde_json::from_str(text).ok()?)),
+            Type::Flag => Self::Flag(text.parse().ok()?),
+            Type::Day => Self::Day(serde_json::from_str(text).ok()?),
+            Type::Bytes => Self::Bytes(Cow::Owned(STANDARD.decode(serde_json::from_str::<&str>(text).ok()?).ok()?)),
+        })
+    }
+
+    /// Reads a value of a key as [`std::fmt::Display`] writes it.
+    pub fn from_text(of: Type, text: &'a str) -> Option<Self> {
+        Some(match of {
+            Type::Text => Self::text(text),
+            Type::Number => Self::Number(text.parse().ok()?),
+            Type::Signed => Self::Signed(text.parse().ok()?),
+            Type::Time => {
+                Self::Time(Timestamp::deserialize(IntoDeserializer::<value::Error>::into_deserializer(text)).ok()?)
+            }
+            Type::Flag => Self::Flag(text.parse().ok()?),
+            Type::Day => Self::Day(text.parse().ok()?),
+            Type::Json | Type::Numbers | Type::Times | Type::Bytes => return None,
+        })
+    }
+}
+
+/// As part of a key that people read. Lists, documents and bytes are never part of a key.
+impl std::fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => number.fmt(f),
+            Self::Signed(number) => number.fmt(f),
+            Self::Time(time) => time.fmt(f),
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Day(day) => day.fmt(f),
+            Self::Null | Self::Json(_) | Self::Numbers(_) | Self::Times(_) | Self::Bytes(_) => Ok(()),
+        }
+    }
+}
+
+/// As JSON that people read: times and days as texts, bytes in base64.
+impl Serialize for Cell<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => to.serialize_unit(),
+            Self::Text(text) => to.serialize_str(text),
+            Self::Json(text) => {
+                let raw: &RawValue = serde_json::from_str(text).map_err(serde::ser::Error::custom)?;
+                raw.serialize(to)
+            }
+            Self::Number(number) => to.serialize_u64(*number),
+            Self::Signed(number) => to.serialize_i64(*number),
+            Self::Numbers(numbers) => numbers.serialize(to),
+            Self::Time(time) => time.serialize(to),
+            Self::Times(times) => times.serialize(to),
+            Self::Flag(flag) => to.serialize_bool(*flag),
+            Self::Day(day) => day.serialize(to),
+            Self::Bytes(bytes) => to.serialize_str(&STANDARD.encode(bytes)),
+        }
+    }
+}
+
+/// Takes the values of a row one after the other. Nothing where one is not what it should be.
+pub struct Cells<'a>(std::vec::IntoIter<Cell<'a>>);
+
+impl<'a> Cells<'a> {
+    /// The values, those of the key first.
+    pub fn new(cells: Vec<Cell<'a>>) -> Self {
+        Self(cells.into_iter())
+    }
+
+    /// The next one, whatever it is.
+    pub(super) fn any(&mut self) -> Option<Cell<'a>> {
+        self.0.next()
+    }
+
+    pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
+        if let Cell::Text(text) = self.any()? { Some(text) } else { None }
+    }
+
+    /// The first says whether the value could be read, the second whether there is one.
+    pub(super) fn text_or_null(&mut self) -> Option<Option<Cow<'a, str>>> {
+        match self.any()? {
+            Cell::Null => Some(None),
+            Cell::Text(text) => Some(Some(text)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn json<T: DeserializeOwned>(&mut self) -> Option<T> {
+        self.json_or_null()?
+    }
+
+    pub(super) fn json_or_null<T: DeserializeOwned>(&mut self) -> Option<Option<T>> {
+        match self.any()? {
+            Cell::Null => Some(None),
+            Cell::Json(text) => serde_json::from_str(&text).ok().map(Some),
+            _ => None,
+        }
+    }
+
+    pub(super) fn number(&mut self) -> Option<u64> {
+        self.number_or_null()?
+    }
+
+    pub(super) fn number_or_null(&mut self) -> Option<Option<u64>> {
+        match self.any()? {
+            Cell::Null => Some(None),
+            Cell::Number(number) => Some(Some(number)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn stamp(&mut self) -> Option<Stamp> {
+        self.number().map(Stamp)
+    }
+
+    pub(super) fn signed(&mut self) -> Option<i64> {
+        if let Cell::Signed(number) = self.any()? { Some(number) } else { None }
+    }
+
+    pub(super) fn numbers(&mut self) -> Option<Vec<u64>> {
+        if let Cell::Numbers(numbers) = self.any()? { Some(numbers.into_owned()) } else { None }
+    }
+
+    pub(super) fn time(&mut self) -> Option<Timestamp> {
+        self.time_or_null()?
+    }
+
+    pub(super) fn time_or_null(&mut self) -> Option<Option<Timestamp>> {
+        match self.any()? {
+            Cell::Null => Some(None),
+            Cell::Time(time) => Some(Some(time)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn times(&mut self) -> Option<Vec<Timestamp>> {
+        if let Cell::Times(times) = self.any()? { Some(times.into_owned()) } else { None }
+    }
+
+    pub(super) fn flag(&mut self) -> Option<bool> {
+        if let Cell::Flag(flag) = self.any()? { Some(flag) } else { None }
+    }
+
+    pub(super) fn day(&mut self) -> Option<Day> {
+        if let Cell::Day(day) = self.any()? { Some(day) } else { None }
+    }
+
+    pub(super) fn bytes(&mut self) -> Option<Cow<'a, [u8]>> {
+        if let Cell::Bytes(bytes) = self.any()? { Some(bytes) } else { None }
+    }
+
+    pub(super) fn name(&mut self) -> Option<Name> {
+        Name::new(&self.text()?).ok()
+    }
+
+    pub(super) fn object(&mut self) -> Option<ObjectId> {
+        ObjectId::new(&self.text()?).ok()
+    }
+
+    pub(super) fn subject(&mut self) -> Option<SubjectId> {
+        SubjectId::new(&self.text()?).ok()
+    }
+
+    pub(super) fn key(&mut self) -> Option<KeyId> {
+        KeyId::new(&self.text()?).ok()
+    }
+}

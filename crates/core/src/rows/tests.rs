@@ -1,0 +1,143 @@
+//! What is declared is what rows are made of.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// A row of every kind, with nothing left out and with everything left out that may be.
+fn samples() -> Vec<(Key, Row)> {
+    let meta = || Arc::new(json!({"memo": "안녕", "n": 1.5}).as_object().cloned().unwrap());
+    let (object, subject) = (ObjectId::new("post:42").unwrap(), SubjectId::new("alice").unwrap());
+    let edge = EdgeKey { object: object.clone(), relation: name("like"), subject: subject.clone() };
+    let counted = CountKey { name: name("views"), key: crate::KeyId::new("post:42").unwrap() };
+    let at = Timestamp(1_700_000_000_123);
+    let mut bits = Bits::default();
+    bits.set(7, true);
+    let mut sketch = Sketch::default();
+    sketch.add("alice");
+    let used = |state| Row::Limit(Used { state, look_at: at });
+    let limit = LimitKey { name: "posting".into(), key: "al\u{1}ice".into() };
+    let job = |work, finished_at| Row::Job(Job { work, before: Stamp(7), edges: 3, created_at: at, finished_at });
+    let board = BoardKey { board: name("weekly"), season: at, levels: false };
+    let key = |revoked_at| {
+        let (hash, name) = ("ab".into(), "ci".into());
+        Row::ApiKey(ApiKey { hash, role: Role::Service, name, created_at: at, revoked_at })
+    };
+    let registered = |status: Option<&str>| Object {
+        status: status.map(Into::into),
+        attributes: meta(),
+        created_at: at,
+        updated_at: at,
+    };
+    let suspended = Some(Suspension { at, job: JobId(9) });
+    let forgotten = Some(Forgotten { before: Stamp(5), left: [(name("like"), 2)].into() });
+    let made = |kind, meta, hidden| Row::Edge(Edge { created: Stamp(77), kind, meta, hidden });
+    vec![
+        (Key::Edge(edge.clone()), made(None, None, false)),
+        (Key::Edge(edge), made(Some(name("wow")), Some(meta()), true)),
+        (Key::Object(object.clone()), Row::Object(registered(None))),
+        (Key::Object(object.clone()), Row::Object(registered(Some("published")))),
+        (Key::Subject(subject.clone()), Row::Subject(Subject { suspended, forgotten: None })),
+        (Key::Subject(subject.clone()), Row::Subject(Subject { suspended: None, forgotten })),
+        (
+            Key::Replay(ReplayKey { caller: "key:a".into(), key: "k \"1\"".into() }),
+            Row::Replay(Replay {
+                fields: Arc::new(vec![("by".into(), u64::MAX)]),
+                answer: "{}".into(),
+                expires_at: at,
+            }),
+        ),
+        (Key::Job(JobId(u64::MAX)), job(Work::Clear { object: object.clone() }, None)),
+        (Key::Job(JobId(0)), job(Work::Ended { work: JobKind::Forget }, Some(at))),
+        (Key::ApiKey("k1".into()), key(None)),
+        (Key::ApiKey("k1".into()), key(Some(at))),
+        (Key::Names, Row::Names(Names { boards: [name("weekly")].into(), ..Names::default() })),
+        (Key::Counter(counted.clone()), Row::Counter(-3)),
+        (Key::Touched(counted.clone()), Row::Touched(at)),
+        (Key::Unique(counted), Row::Unique(sketch)),
+        (Key::Limit(limit.clone()), used(UsedState::Log(vec![(1, 2)]))),
+        (Key::Limit(limit.clone()), used(UsedState::Window { start: 1, current: 2, previous: 3 })),
+        (Key::Limit(limit), used(UsedState::Bucket { full_at: u64::MAX })),
+        (Key::Sheet(name("daily")), Row::Sheet(8)),
+        (Key::Day(name("daily"), Day(20_000)), Row::Day(vec![0, 3])),
+        (Key::Chunk(ChunkKey { sheet: name("daily"), day: Day(20_000), chunk: 3 }), Row::Chunk(bits.clone())),
+        (
+            Key::Attendee(name("daily"), subject.clone()),
+            Row::Attendee(Attendee { number: 7, days: bits, forgotten: Bits::default() }),
+        ),
+        (Key::Board(name("weekly")), Row::Board(Board { seasons: vec![Timestamp(0), at], dense: true })),
+        (Key::Score(ScoreKey { board, member: subject }), Row::Score(Score { score: -4, reached: Stamp(9) })),
+    ]
+}
+
+#[test]
+fn every_kind_of_row_has_the_columns_that_are_declared_and_comes_back() {
+    let mut seen = BTreeSet::new();
+    for (key, row) in samples() {
+        let declared = key.kind().declared();
+        assert_eq!((declared.kind, row.kind()), (key.kind(), key.kind()));
+        seen.insert(key.kind());
+        let fits = |cells: &[Cell<'_>], columns: &[Column], may_be_null: bool| {
+            assert_eq!(cells.len(), columns.len(), "{key:?}");
+            for (cell, (name, of)) in cells.iter().zip(columns) {
+                assert!(cell.of_type().map_or(may_be_null, |held| held == *of), "{name} of {key:?} holds {cell:?}");
+            }
+        };
+        fits(&key.to_cells(), declared.key, false);
+        fits(&row.to_cells(), declared.columns, true);
+        assert_eq!(Key::from_cells(key.kind(), &mut Cells::new(key.to_cells())).as_ref(), Some(&key));
+        assert_eq!(Row::from_cells(key.kind(), &mut Cells::new(row.to_cells())).as_ref(), Some(&row));
+        assert_eq!(row.due().is_some(), declared.due.is_some(), "{key:?}");
+    }
+    assert_eq!(seen.len(), RowKind::COUNT, "a kind without a sample");
+}
+
+#[test]
+fn every_value_comes_back_from_json_and_from_text() {
+    for (key, row) in samples() {
+        let declared = key.kind().declared();
+        let (key_cells, cells) = (key.to_cells(), row.to_cells());
+        for (cell, (name, of)) in key_cells.iter().chain(&cells).zip(declared.key.iter().chain(declared.columns)) {
+            let json = serde_json::to_string(cell).unwrap();
+            assert_eq!(Cell::from_json(*of, &json).as_ref(), Some(cell), "{name} as {json}");
+        }
+        for (cell, (_, of)) in key_cells.iter().zip(declared.key) {
+            assert_eq!(Cell::from_text(*of, &cell.to_string()).as_ref(), Some(cell));
+        }
+    }
+}
+
+#[test]
+fn what_is_not_of_its_type_is_no_row() {
+    for (key, row) in samples() {
+        let cells = row.to_cells();
+        for place in 0..cells.len() {
+            let mut wrong = cells.clone();
+            wrong[place] = Cell::Json("nonsense".into());
+            assert_eq!(Row::from_cells(key.kind(), &mut Cells::new(wrong)), None, "column {place} of {key:?}");
+        }
+        assert_eq!(Row::from_cells(key.kind(), &mut Cells::new(cells[1..].to_vec())), None, "{key:?}");
+    }
+}
+
+#[test]
+fn kinds_are_declared_in_order_and_their_names_do_not_meet() {
+    let (mut letters, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for kind in RowKind::ALL {
+        let declared = kind.declared();
+        assert_eq!(declared.kind, kind);
+        assert!(letters.insert(declared.letter) && names.insert(declared.name), "{kind:?}");
+        let holds = |due: Due| declared.columns.contains(&(due.column(), Type::Time));
+        assert!(declared.due.is_none_or(holds), "{kind:?}");
+        if let Home::With(column) = declared.home {
+            assert_eq!(declared.key[column].1, Type::Text, "{kind:?}");
+        }
+    }
+}

@@ -12,20 +12,16 @@ use std::process::Command;
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
-/// The target that stands on the whole server. It is built as the tests are, so that what they have built is used again,
-/// and goes without coverage.
-const HEAVY: &str = "config";
 
 /// Runs each target for the given time and stops at the first crash.
 pub(crate) fn run(seconds: u32) -> Result<()> {
     let targets = targets(Path::new("fuzz/fuzz_targets"))?;
-    if !targets.iter().any(|target| target == HEAVY) || targets.len() < 2 {
+    if targets.is_empty() {
         bail!("fuzz targets are missing from fuzz/fuzz_targets");
     }
     // The same crates as everywhere else, and no second list to keep.
     std::fs::copy("Cargo.lock", "fuzz/Cargo.lock").context("copying Cargo.lock")?;
-    let light = build_light()?;
-    let heavy = build_heavy()?;
+    let built = build()?;
     for target in targets {
         println!("==> fuzz {target} for {seconds} s");
         let kept = Path::new("fuzz/corpus").join(&target);
@@ -35,8 +31,7 @@ pub(crate) fn run(seconds: u32) -> Result<()> {
         std::fs::create_dir_all(&found)?;
         let crashes = shell::target_dir().join("fuzz-crashes");
         std::fs::create_dir_all(&crashes)?;
-        let folder = if target == HEAVY { &heavy } else { &light };
-        shell::run(Command::new(folder.join(&target)).args([found, kept]).args([
+        shell::run(Command::new(built.join(&target)).args([found, kept]).args([
             format!("-max_total_time={seconds}"),
             format!("-artifact_prefix={}/{target}-", crashes.display()),
             "-verbosity=0".to_owned(),
@@ -46,8 +41,8 @@ pub(crate) fn run(seconds: u32) -> Result<()> {
     Ok(())
 }
 
-/// Those that stand on `core` alone.
-fn build_light() -> Result<PathBuf> {
+/// They stand on `core` and the settings alone, so this takes a minute and not many.
+fn build() -> Result<PathBuf> {
     let (folder, host) = (shell::target_dir().join("fuzz"), host()?);
     shell::run(
         shell::cargo()
@@ -58,17 +53,6 @@ fn build_light() -> Result<PathBuf> {
             .env("RUSTFLAGS", COVERAGE),
     )?;
     Ok(folder.join(host).join("release"))
-}
-
-fn build_heavy() -> Result<PathBuf> {
-    let folder = shell::target_dir();
-    shell::run(
-        shell::cargo()
-            .args(["build", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bin", HEAVY])
-            .args(["--features", HEAVY, "--target-dir"])
-            .arg(&folder),
-    )?;
-    Ok(folder.join("debug"))
 }
 
 fn host() -> Result<String> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tally::Tally;
+use tally_settings::Settings;
 use tokio::sync::watch;
 
 use crate::auth::Authenticator;
-use crate::config::Settings;
 use crate::door::memory::Memory;
 use crate::http::allowance::Allowance;
 use crate::metrics::Metrics;

@@ -3,9 +3,9 @@
 pub mod app;
 pub mod auth;
 pub mod cli;
-pub mod config;
 pub mod door;
 pub mod http;
 pub mod metrics;
 pub mod serve;
+pub mod settings;
 pub mod tls;

@@ -9,13 +9,13 @@ use tally::core::command::{Call, Command};
 use tally::core::rows::Role;
 use tally::engine::{Engine, Lease, RunnerOptions};
 use tally::{Options, Tally};
+use tally_settings::{DEV_WARNING, Settings, Sync};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::auth::keys::NewKey;
-use crate::config::{self, Settings};
 use crate::door;
 use crate::door::places::Places;
 use crate::http::routes;
@@ -25,8 +25,8 @@ use crate::tls;
 /// How the library is opened with these settings.
 pub fn options(settings: &Settings) -> Options {
     let sync = match settings.sync {
-        config::Sync::Always => tally::embedded::Sync::Always,
-        config::Sync::Every(interval) => tally::embedded::Sync::Every(interval),
+        Sync::Always => tally::embedded::Sync::Always,
+        Sync::Every(interval) => tally::embedded::Sync::Every(interval),
     };
     Options {
         catalog: settings.catalog(),
@@ -104,7 +104,7 @@ fn greet(app: &App, address: SocketAddr, first_key: Option<&str>) {
         tracing::warn!("{warning}");
     }
     if app.settings.dev {
-        tracing::warn!("{}", config::DEV_WARNING);
+        tracing::warn!("{}", DEV_WARNING);
     }
     let scheme = if app.settings.tls.is_some() { "https" } else { "http" };
     tracing::info!(store = tally::redacted(&app.settings.store), "serving on {scheme}://{address}");
@@ -160,8 +160,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tally.toml");
         std::fs::write(&file, "[embedded]\ncache_bytes = 33554432\noverlay_bytes_max = 2097152\n").unwrap();
-        let args = config::ServeArgs { config: Some(file), ..config::ServeArgs::default() };
-        let settings = config::load_from(&args, &Default::default()).unwrap();
+        let args = tally_settings::ServeArgs { config: Some(file), ..tally_settings::ServeArgs::default() };
+        let settings = crate::settings::load_from(&args, &Default::default()).unwrap();
         let embedded = options(&settings).embedded;
         assert_eq!((embedded.cache_bytes, embedded.overlay_bytes_max), (32 << 20, 2 << 20));
     }

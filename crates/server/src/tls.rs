@@ -7,8 +7,7 @@ use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-
-use crate::config::TlsSettings;
+use tally_settings::TlsSettings;
 
 /// Why HTTPS cannot be set up.
 #[derive(Debug, thiserror::Error)]

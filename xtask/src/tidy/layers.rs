@@ -44,7 +44,9 @@ const LAYERS: &[Layer] = &[
     },
     Layer { name: "tally-notify", may_use: &["tally-core"], may_test_with: &[] },
     Layer { name: "tally", may_use: EVERY_ENGINE, may_test_with: SUITE },
-    Layer { name: "tally-server", may_use: &["tally"], may_test_with: SUITE },
+    // What can be set, without the stores and the cryptography that it names.
+    Layer { name: "tally-settings", may_use: &["tally-core"], may_test_with: &[] },
+    Layer { name: "tally-server", may_use: &["tally", "tally-settings"], may_test_with: SUITE },
     Layer { name: "tally-bench", may_use: &["tally", "tally-testing"], may_test_with: &[] },
     // Whole servers on a store that is made up.
     Layer { name: "tally-simulator", may_use: &["tally", "tally-conformance"], may_test_with: &[] },
@@ -82,6 +84,7 @@ const WITHOUT_HTTP: &[&str] = &[
     "tally-redis",
     "tally-hybrid",
     "tally",
+    "tally-settings",
 ];
 
 /// Looks at every `Cargo.toml`.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use reqwest::header::{CACHE_CONTROL, HeaderMap};
+use tally_settings::is_url;
 
 pub use super::key_set::{JwksError, Key, KeySet};
 use crate::tls::install_crypto;
@@ -26,11 +27,6 @@ const REFRESH_DEFAULT: Duration = Duration::from_secs(10 * 60);
 pub(super) const RETRY_WITHOUT_KEYS: Duration = Duration::from_secs(5);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
-
-/// Whether a `jwks` setting is a URL rather than a file.
-pub fn is_url(jwks: &str) -> bool {
-    jwks.starts_with("https://") || jwks.starts_with("http://")
-}
 
 /// The keys in force, kept up with their source.
 pub struct Jwks {

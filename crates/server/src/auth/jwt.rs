@@ -8,12 +8,12 @@ use jsonwebtoken::{Validation, decode, decode_header};
 use serde_json::{Value, json};
 use tally::core::command::Auth;
 use tally::core::id::SubjectId;
+use tally_settings::JwtSettings;
 
 use super::jwks::{Jwks, Key};
 use super::keys::sha256;
 use super::token_cache::TokenCache;
 use super::{Claims, TOKEN_BYTES_MAX};
-use crate::config::JwtSettings;
 
 /// How far clocks may differ.
 pub const LEEWAY_S: u64 = 30;

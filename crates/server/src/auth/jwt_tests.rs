@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
+use tally_settings::JwtSettings;
 
 use super::TOKEN_BYTES_MAX;
 use super::jwks::Jwks;
 use super::jwt::{JwtError, JwtVerifier, LEEWAY_S};
 use super::testing::*;
-use crate::config::JwtSettings;
 
 #[tokio::test]
 async fn each_algorithm_is_accepted_with_its_own_key() {

@@ -21,8 +21,6 @@ const SECRET_CHARS: usize = 43;
 /// Without l, o, 0 and 1, which people confuse when they read an id to each other.
 const ID_ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 const SECRET_ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// A shorter admin key works, with a warning: it can be guessed.
-pub const ADMIN_KEY_CHARS_ADVISED: usize = 16;
 
 /// Why a key cannot be made or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -23,8 +23,8 @@ use serde_json::{Map, Value, json};
 use tally::core::command::Auth;
 use tally::core::id::SubjectId;
 use tally::core::rows::Role;
+use tally_settings::Settings;
 
-use crate::config::Settings;
 use jwks::{Jwks, JwksError};
 use jwt::{JwtError, JwtVerifier};
 use keys::{AdminKey, KeyError, KeyRing};

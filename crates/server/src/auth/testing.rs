@@ -8,10 +8,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
+use tally_settings::JwtSettings;
 
 use super::jwks::Jwks;
 use super::jwt::{JwtError, JwtVerifier, User};
-use crate::config::JwtSettings;
 
 pub(super) const ISSUER: &str = "https://securetoken.google.com/my-project";
 pub(super) const AUDIENCE: &str = "my-project";

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use tally_settings::{ConfigErrors, ServeArgs, render_defaults, render_show};
 
 use super::failure::Failure;
 use super::output::say;
-use crate::config::{self, ConfigErrors, ServeArgs, render_defaults, render_show};
+use crate::settings;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -26,14 +27,14 @@ pub(super) enum ConfigCommand {
 pub(super) fn run(command: &ConfigCommand) -> Result<(), Failure> {
     match command {
         ConfigCommand::Check { file: Some(file) } => {
-            let problems = config::check(file);
+            let problems = settings::check(file);
             if !problems.is_empty() {
                 return Err(ConfigErrors(problems).into());
             }
             say(&format!("{} has no problems.", file.display()))
         }
         ConfigCommand::Check { file: None } => {
-            let settings = config::load(&ServeArgs::default())?;
+            let settings = settings::load(&ServeArgs::default())?;
             for warning in &settings.warnings {
                 say(&format!("warning: {warning}"))?;
             }
@@ -42,7 +43,7 @@ pub(super) fn run(command: &ConfigCommand) -> Result<(), Failure> {
                 None => say("There is no settings file here, and the environment has no problems."),
             }
         }
-        ConfigCommand::Show(args) => say(&render_show(&config::load(args)?)),
+        ConfigCommand::Show(args) => say(&render_show(&settings::load(args)?)),
         ConfigCommand::Defaults => say(&render_defaults()),
     }
 }

@@ -2,8 +2,7 @@
 
 use tally::Error;
 use tally::core::Refusal;
-
-use crate::config::ConfigErrors;
+use tally_settings::ConfigErrors;
 
 /// A command that did not succeed.
 #[derive(Debug)]

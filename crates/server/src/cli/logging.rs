@@ -4,9 +4,8 @@
 //! about Tally itself: libraries say only warnings, at every level, because what they trace may hold
 //! headers, and headers hold keys.
 
+use tally_settings::LogSettings;
 use tracing_subscriber::EnvFilter;
-
-use crate::config::LogSettings;
 
 /// Logs as the settings say.
 pub(super) fn init(settings: &LogSettings) {

@@ -29,8 +29,8 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tally_settings::ServeArgs;
 
-use crate::config::ServeArgs;
 use crate::http::routes;
 use failure::Failure;
 

@@ -1,11 +1,12 @@
 //! `tally serve`: settings, log, signals, server.
 
+use tally_settings::ServeArgs;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::failure::Failure;
 use super::logging;
-use crate::config::{self, ServeArgs};
+use crate::settings;
 
 pub(super) const AFTER_HELP: &str = "\
 Examples:
@@ -21,7 +22,7 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; a second one stops
 
 /// Runs the server until it is told to stop.
 pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let settings = config::load(args)?;
+    let settings = settings::load(args)?;
     logging::init(&settings.log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {

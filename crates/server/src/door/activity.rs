@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tally_settings::Limits;
 use tokio::sync::Notify;
 
 use super::framing::Unfinished;
 use super::memory::Memory;
-use crate::config::Limits;
 
 /// The first part of what is unfinished, which is not counted.
 const BYTES_FREE: usize = 4_096;

@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use tally_settings::{Cors, Settings};
 
-use crate::config::{Cors, Settings};
 use crate::http::problem::Problem;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, PUT, POST, DELETE");

@@ -10,11 +10,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use tally::Opening;
+use tally_settings::ServeArgs;
 
 use super::failure::Failure;
 use super::output::{Json, say, table};
 use super::target::TargetArgs;
-use crate::config::{self, ServeArgs};
+use crate::settings;
 
 pub(super) const AFTER_HELP: &str = "\
 Examples:
@@ -144,7 +145,7 @@ pub(super) async fn run(args: DoctorArgs) -> Result<(), Failure> {
 /// Checks the settings, and says which store they mean and whether they are right.
 fn settings(args: &DoctorArgs, report: &mut Report) -> (Option<String>, bool) {
     let given = ServeArgs { config: args.config.clone(), store: args.store.clone(), ..ServeArgs::default() };
-    match config::load(&given) {
+    match settings::load(&given) {
         Ok(settings) => {
             for warning in &settings.warnings {
                 report.warn("settings", warning, "see `tally config show`");

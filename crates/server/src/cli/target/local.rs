@@ -10,15 +10,16 @@ use tally::core::{Answer, Query};
 use tally::postgres::Postgres;
 use tally::redis::Redis;
 use tally::{Opening, Tally, VerifyReport, redacted};
+use tally_settings::ServeArgs;
 
 use super::{Ask, BackupMade, KeyMade, follow};
 use crate::auth::keys::NewKey;
 use crate::cli::failure::Failure;
 use crate::cli::folder;
 use crate::cli::output::Json;
-use crate::config::{self, ServeArgs};
 use crate::http::handlers::admin::backed_up_otherwise;
 use crate::serve;
+use crate::settings;
 
 /// An open store. Whoever may open it may do everything, so there is no key.
 pub(in crate::cli) struct Local {
@@ -38,7 +39,7 @@ impl Local {
         };
         folder.as_deref().map_or(Ok(()), folder::require_store)?;
         let args = ServeArgs { config, store: Some(url.to_owned()), ..ServeArgs::default() };
-        let settings = config::load(&args)?;
+        let settings = settings::load(&args)?;
         match (Tally::open(&settings.store, serve::options(&settings)).await, folder) {
             (Ok(tally), _) => Ok(Self { tally }),
             (Err(_), Some(path)) if folder::is_in_use(&path) => Err(folder::in_use(&path)),

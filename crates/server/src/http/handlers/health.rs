@@ -62,9 +62,10 @@ mod tests {
 
     use super::*;
     use crate::auth::Authenticator;
-    use crate::config::{ServeArgs, load_from};
     use crate::http::routes;
     use crate::metrics::Metrics;
+    use crate::settings::load_from;
+    use tally_settings::ServeArgs;
 
     async fn app(options: Options) -> App {
         let settings = load_from(&ServeArgs::default(), &BTreeMap::new()).unwrap();

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tally::core::catalog::nearest;
+use tally_core::catalog::nearest;
 
 use super::Settings;
 use super::args::ServeArgs;
 use super::build::Build;
 use super::file::{self, Parsed};
+use super::judge::Judge;
 use super::problem::{ConfigErrors, Origin, Problem};
 use super::schema::{Reach, SETTINGS, Setting};
 use super::show::Effective;
@@ -18,7 +19,7 @@ use super::value::{Raw, Value};
 const DEFAULT_FILE: &str = "tally.toml";
 
 /// Reads flags, environment and file.
-pub fn load(args: &ServeArgs) -> Result<Settings, ConfigErrors> {
+pub fn load(args: &ServeArgs, judge: &dyn Judge) -> Result<Settings, ConfigErrors> {
     // Only our own variables, so that a neighbour's that is not UTF-8 is not our problem.
     let env = std::env::vars_os()
         .filter_map(|(name, value)| {
@@ -26,22 +27,26 @@ pub fn load(args: &ServeArgs) -> Result<Settings, ConfigErrors> {
             Some((name, value.to_string_lossy().into_owned()))
         })
         .collect();
-    load_from(args, &env)
+    load_from(args, &env, judge)
 }
 
 /// Reads flags and file, with this environment instead of the process's own.
-pub fn load_from(args: &ServeArgs, env: &BTreeMap<String, String>) -> Result<Settings, ConfigErrors> {
-    let (file, parsed) = read_file(args, env);
-    assemble(args, env, file, parsed)
+pub fn load_from(
+    args: &ServeArgs,
+    env: &BTreeMap<String, String>,
+    judge: &dyn Judge,
+) -> Result<Settings, ConfigErrors> {
+    let (file, parsed) = read_file(args, env, judge);
+    assemble(args, env, file, parsed, judge)
 }
 
 /// Every problem of one file, on its own: without flags and environment.
-pub fn check(path: &Path) -> Vec<Problem> {
+pub fn check(path: &Path, judge: &dyn Judge) -> Vec<Problem> {
     let args = ServeArgs { config: Some(path.to_path_buf()), ..ServeArgs::default() };
-    load_from(&args, &BTreeMap::new()).err().map_or_else(Vec::new, |errors| errors.0)
+    load_from(&args, &BTreeMap::new(), judge).err().map_or_else(Vec::new, |errors| errors.0)
 }
 
-fn read_file(args: &ServeArgs, env: &BTreeMap<String, String>) -> (Option<PathBuf>, Parsed) {
+fn read_file(args: &ServeArgs, env: &BTreeMap<String, String>, judge: &dyn Judge) -> (Option<PathBuf>, Parsed) {
     let from_env = env.get("TALLY_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
     let named = args
         .config
@@ -51,7 +56,7 @@ fn read_file(args: &ServeArgs, env: &BTreeMap<String, String>) -> (Option<PathBu
     let path = named.as_ref().map_or_else(|| PathBuf::from(DEFAULT_FILE), |(path, _)| path.clone());
     let what = match std::fs::read(&path).map(String::from_utf8) {
         Ok(Ok(text)) => {
-            let parsed = file::parse(&path, &text);
+            let parsed = file::parse(&path, &text, judge);
             return (Some(path), parsed);
         }
         Ok(Err(_)) => "it is not UTF-8 text".to_owned(),
@@ -75,11 +80,12 @@ fn assemble(
     env: &BTreeMap<String, String>,
     file: Option<PathBuf>,
     parsed: Parsed,
+    judge: &dyn Judge,
 ) -> Result<Settings, ConfigErrors> {
     let Parsed { values, relations, counting, mut problems } = parsed;
-    let resolve = |setting| resolve(setting, args, env, &values, &mut problems);
+    let resolve = |setting| resolve(setting, args, env, &values, judge, &mut problems);
     let effective: Vec<Effective> = SETTINGS.iter().map(resolve).collect();
-    let build = Build { effective, file, relations, counting, problems };
+    let build = Build { effective, file, relations, counting, problems, judge };
     let mut settings = build.settings()?;
     settings.warnings.extend(strangers(env));
     Ok(settings)
@@ -92,6 +98,7 @@ fn resolve(
     args: &ServeArgs,
     env: &BTreeMap<String, String>,
     file: &BTreeMap<&'static str, (Value, Origin)>,
+    judge: &dyn Judge,
     problems: &mut Vec<Problem>,
 ) -> Effective {
     let flag = match setting.reach {
@@ -105,7 +112,7 @@ fn resolve(
     });
     let mut found = None;
     for (word, origin) in [flag, from_env].into_iter().flatten() {
-        match setting.kind.accept(Raw::Word(word)) {
+        match setting.kind.accept(Raw::Word(word), judge) {
             Ok(value) => found = found.or(Some((value, origin))),
             Err(refused) => {
                 problems.push(Problem::new(origin, format!("`{}`: {}", setting.path, refused.what)).hint(refused.hint))

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tally::core::catalog::{LimitDef, Per, RateLimit};
-use tally::core::condition::Condition;
-use tally::core::id::Name;
+use tally_core::catalog::{LimitDef, Per, RateLimit};
+use tally_core::condition::Condition;
+use tally_core::id::Name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -10,6 +10,7 @@ mod declared;
 mod defaults;
 mod duration;
 mod file;
+mod judge;
 mod load;
 mod problem;
 mod relations;
@@ -21,13 +22,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tally::core::catalog::Catalog;
+use tally_core::catalog::Catalog;
 
 pub use args::ServeArgs;
+pub use build::is_url;
 pub use counting::{Counted, Definition};
 pub use declared::Written;
 pub use defaults::render_defaults;
 pub use duration::{duration, duration_text};
+pub use judge::{Judge, TlsRefusal, Unjudged};
 pub use load::{check, load, load_from};
 pub use problem::{ConfigErrors, Origin, Problem};
 pub use relations::Relation;

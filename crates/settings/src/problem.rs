@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use tally::core::catalog::nearest;
+use tally_core::catalog::nearest;
 
 /// Where a value, or a mistake, was written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

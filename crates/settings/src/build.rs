@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::judge::Judge;
 use super::problem::{ConfigErrors, Origin, Problem};
 use super::show::Effective;
 use super::value::Value;
@@ -11,20 +12,21 @@ use super::{
     Cors, Counted, EmbeddedSettings, JwtSettings, Limits, LogSettings, Relation, Remembered, Settings, Sync,
     TlsSettings,
 };
-use crate::auth::jwks::{KeySet, is_url};
-use crate::auth::keys::{ADMIN_KEY_CHARS_ADVISED, AdminKey};
-use crate::tls;
+
+/// A shorter admin key works, with a warning: it can be guessed.
+const ADMIN_KEY_CHARS_ADVISED: usize = 16;
 
 /// Every setting with its value, and the problems so far.
-pub(crate) struct Build {
+pub(crate) struct Build<'a> {
     pub(crate) effective: Vec<Effective>,
     pub(crate) file: Option<PathBuf>,
     pub(crate) relations: Vec<Relation>,
     pub(crate) counting: Vec<Counted>,
     pub(crate) problems: Vec<Problem>,
+    pub(crate) judge: &'a dyn Judge,
 }
 
-impl Build {
+impl Build<'_> {
     /// The settings, or all of their problems in the order of the file.
     pub(crate) fn settings(mut self) -> Result<Settings, ConfigErrors> {
         let jwt = self.jwt();
@@ -38,7 +40,10 @@ impl Build {
         }
         Ok(Settings {
             listen: self.listen(),
-            store: self.text("store"),
+            store: match self.get("store") {
+                Some(Value::Store { url, .. }) => url.clone(),
+                _ => String::new(),
+            },
             sync: match self.get("sync") {
                 Some(Value::Sync(sync)) => *sync,
                 _ => Sync::Always,
@@ -150,7 +155,7 @@ impl Build {
         let jwks = self.text("auth.jwt.jwks");
         if !jwks.is_empty()
             && !is_url(&jwks)
-            && let Err(error) = KeySet::read(Path::new(&jwks))
+            && let Err(error) = self.judge.key_set(Path::new(&jwks))
         {
             let hint = "name a file with the issuer's JSON Web Key Set, or its https:// URL";
             self.problem("auth.jwt.jwks", format!("`auth.jwt.jwks`: {error}"), hint);
@@ -170,9 +175,9 @@ impl Build {
             (None, Some(_)) => ("tls.key", "tls.cert"),
             (Some(_), Some(_)) => {
                 let tls = TlsSettings { cert: self.text("tls.cert").into(), key: self.text("tls.key").into() };
-                if let Err(error) = tls::server_config(&tls) {
-                    let path = if error.is_about_key() { "tls.key" } else { "tls.cert" };
-                    self.problem(path, format!("`{path}`: {error}"), error.hint());
+                if let Err(refusal) = self.judge.tls(&tls) {
+                    let path = if refusal.is_about_key { "tls.key" } else { "tls.cert" };
+                    self.problem(path, format!("`{path}`: {}", refusal.what), refusal.hint);
                 }
                 return Some(tls);
             }
@@ -208,7 +213,7 @@ impl Build {
 
     fn admin_key(&mut self) {
         let unusable = match self.get("admin_key") {
-            Some(Value::Secret(secret)) => AdminKey::new(secret.expose()).err(),
+            Some(Value::Secret(secret)) => self.judge.admin_key(secret.expose()).err(),
             _ => None,
         };
         if let Some(error) = unusable {
@@ -267,6 +272,11 @@ fn is_origin(text: &str) -> bool {
     let is_scheme = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
     let is_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte);
     !scheme.is_empty() && scheme.bytes().all(is_scheme) && !host.is_empty() && host.bytes().all(is_host)
+}
+
+/// Whether a `jwks` setting is a URL rather than a file.
+pub fn is_url(jwks: &str) -> bool {
+    jwks.starts_with("https://") || jwks.starts_with("http://")
 }
 
 fn is_loopback_url(url: &str) -> bool {

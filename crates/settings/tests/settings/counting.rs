@@ -1,8 +1,8 @@
 //! What is declared to be counted.
 
-use tally::core::Name;
-use tally::core::catalog::{Algorithm, Per, Ties};
-use tally_server::config::render_show;
+use tally_core::Name;
+use tally_core::catalog::{Algorithm, Per, Ties};
+use tally_settings::render_show;
 
 use crate::{assert_problems, file, load, with_file};
 

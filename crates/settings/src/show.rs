@@ -30,12 +30,7 @@ pub fn render_show(settings: &Settings) -> String {
         }
         for effective in settings.effective.iter().filter(|e| e.setting.section() == *section) {
             let key = effective.setting.key();
-            // A store's URL may carry a password.
-            let shown = effective.value.clone().map(|value| match value {
-                Value::Text(url) if key == "store" => Value::Text(tally::redacted(&url)),
-                value => value,
-            });
-            lines.push(match &shown {
+            lines.push(match &effective.value {
                 Some(value) if effective.setting.in_file() => {
                     (format!("{key} = {value}"), effective.origin.to_string())
                 }

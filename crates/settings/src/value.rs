@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::duration::{duration, duration_text};
+use super::judge::Judge;
 
 /// When an answered write is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,14 @@ pub enum Value {
     Address(SocketAddr),
     /// Of [`Kind::Sync`].
     Sync(Sync),
-    /// Of [`Kind::Text`], [`Kind::Store`] and [`Kind::Word`].
+    /// Of [`Kind::Store`].
+    Store {
+        /// What opens it; it may carry a password.
+        url: String,
+        /// The same without it.
+        shown: String,
+    },
+    /// Of [`Kind::Text`] and [`Kind::Word`].
     Text(String),
     /// Of [`Kind::Texts`].
     Texts(Vec<String>),
@@ -103,7 +111,7 @@ pub(crate) struct Refused {
 
 impl Kind {
     /// Judges a value. The refusal never repeats a secret.
-    pub(crate) fn accept(&self, raw: Raw) -> Result<Value, Refused> {
+    pub(crate) fn accept(&self, raw: Raw, judge: &dyn Judge) -> Result<Value, Refused> {
         match (self, raw) {
             (Kind::Integer(min, max), Raw::Integer(Some(number))) => integer(number.into(), *min, *max),
             (Kind::Integer(min, max), Raw::Word(word)) => match word.trim().parse::<i128>() {
@@ -123,19 +131,19 @@ impl Kind {
             (Kind::Integer(..) | Kind::Switch | Kind::Texts, raw) => {
                 Err(self.refuse(&format!("{} where {} belongs", raw.type_name(), self.noun())))
             }
-            (_, Raw::Text(text) | Raw::Word(text)) => self.text(text),
+            (_, Raw::Text(text) | Raw::Word(text)) => self.text(text, judge),
             (_, raw) => Err(self.refuse(&format!("{} where {} belongs", raw.type_name(), self.noun()))),
         }
     }
 
-    fn text(&self, text: String) -> Result<Value, Refused> {
+    fn text(&self, text: String, judge: &dyn Judge) -> Result<Value, Refused> {
         match self {
             Kind::Address => address(&text)
                 .map(Value::Address)
                 .ok_or_else(|| self.refuse(&format!("`{text}` is not an address to listen on"))),
-            Kind::Store => match tally::Opening::parse(&text) {
-                Ok(_) => Ok(Value::Text(text)),
-                Err(why) => Err(self.refuse(&store_refusal(&text, &why))),
+            Kind::Store => match judge.store(&text) {
+                Ok(shown) => Ok(Value::Store { url: text, shown }),
+                Err(why) => Err(self.refuse(&why)),
             },
             Kind::Sync if text == "always" => Ok(Value::Sync(Sync::Always)),
             Kind::Sync => match duration(&text) {
@@ -211,12 +219,13 @@ impl Raw {
 }
 
 impl fmt::Display for Value {
-    /// As it would be written in the file; a secret as stars.
+    /// As it would be written in the file; a secret as stars, and a store without its password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Address(address) => write!(f, "\"{address}\""),
             Value::Sync(Sync::Always) => f.write_str("\"always\""),
             Value::Sync(Sync::Every(window)) => write!(f, "\"{}\"", duration_text(*window)),
+            Value::Store { shown, .. } => f.write_str(&quote(shown)),
             Value::Text(text) => f.write_str(&quote(text)),
             Value::Texts(texts) if texts.len() == 1 => f.write_str(&quote(&texts[0])),
             Value::Texts(texts) => {
@@ -256,21 +265,10 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
 }
 
-/// Why a URL is not a store's. It may carry a password, so no more of it is repeated than is known to be safe.
-fn store_refusal(url: &str, why: &tally::Error) -> String {
-    match url.split_once(':') {
-        Some(("embedded", _)) => "the path after `embedded:` is missing".into(),
-        Some(("postgres" | "postgresql" | "redis" | "rediss" | "redis+cluster" | "rediss+cluster", _)) => {
-            why.to_string()
-        }
-        Some((scheme, _)) => format!("no store is called `{scheme}`"),
-        None => "it is not the URL of a store".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::Unjudged;
 
     #[test]
     fn kinds_accept_and_refuse() {
@@ -281,9 +279,6 @@ mod tests {
             (Kind::Address, word("7700"), None),
             (Kind::Address, word("example.org:80"), None),
             (Kind::Store, word("embedded:./x"), Some("\"embedded:./x\"")),
-            (Kind::Store, word("embedded:"), None),
-            (Kind::Store, word("./tally-data"), None),
-            (Kind::Store, word("mongodb://u:secret@h"), None),
             (Kind::Sync, word("always"), Some("\"always\"")),
             (Kind::Sync, word("100ms"), Some("\"100ms\"")),
             (Kind::Sync, word("0ms"), None),
@@ -308,16 +303,8 @@ mod tests {
             (Kind::Secret, word("hush"), Some("\"********\"")),
         ];
         for (kind, raw, expected) in cases {
-            let got = kind.accept(raw.clone());
+            let got = kind.accept(raw.clone(), &Unjudged);
             assert_eq!(got.ok().map(|v| v.to_string()).as_deref(), *expected, "{kind:?} {raw:?}");
         }
-    }
-
-    #[test]
-    fn a_refused_store_does_not_repeat_its_password() {
-        let refused = Kind::Store.accept(Raw::Word("mysql://u:hush@h/db".into())).err().unwrap();
-        assert!(!refused.what.contains("hush"), "{}", refused.what);
-        let refused = Kind::Store.accept(Raw::Word("postgres://u:hush@h/db?schema=A".into())).err().unwrap();
-        assert!(refused.what.contains("schema is") && !refused.what.contains("hush"), "{}", refused.what);
     }
 }

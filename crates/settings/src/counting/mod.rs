@@ -5,9 +5,9 @@ mod tables;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use tally::core::catalog::{Algorithm, BoardDef, CounterDef, Counting, LimitDef, Per, SheetDef, Ties, UniqueDef};
-use tally::core::id::Name;
-use tally::core::schedule::Schedule;
+use tally_core::catalog::{Algorithm, BoardDef, CounterDef, Counting, LimitDef, Per, SheetDef, Ties, UniqueDef};
+use tally_core::id::Name;
+use tally_core::schedule::Schedule;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use self::Reach::{EnvOnly, File, Flag, FlagOnly};
+use super::judge::Unjudged;
 use super::value::{Kind, Raw, Value};
 
 /// One setting.
@@ -73,7 +74,7 @@ impl Setting {
     /// Its value when nobody sets it.
     pub fn default_value(&self) -> Option<Value> {
         match self.default {
-            Preset::Is(text) => self.kind.accept(Raw::Word(text.to_owned())).ok(),
+            Preset::Is(text) => self.kind.accept(Raw::Word(text.to_owned()), &Unjudged).ok(),
             Preset::Absent(_) => None,
         }
     }
@@ -81,7 +82,7 @@ impl Setting {
     /// What the default file shows: the default, or an example where there is none.
     pub fn sample(&self) -> Option<Value> {
         let (Preset::Is(text) | Preset::Absent(text)) = self.default;
-        self.kind.accept(Raw::Word(text.to_owned())).ok()
+        self.kind.accept(Raw::Word(text.to_owned()), &Unjudged).ok()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tally::core::catalog::{Catalog, Per, ReadPolicy, RelationDef};
-use tally::core::id::Name;
-use tally::core::limits::KINDS_MAX;
-use tally::core::meta::{MetaShape, MetaType};
+use tally_core::catalog::{Catalog, Per, ReadPolicy, RelationDef};
+use tally_core::id::Name;
+use tally_core::limits::KINDS_MAX;
+use tally_core::meta::{MetaShape, MetaType};
 use toml::Spanned;
 use toml::de::DeValue;
 

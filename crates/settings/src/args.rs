@@ -59,7 +59,7 @@ mod tests {
     use clap::{CommandFactory, FromArgMatches, Parser};
 
     use super::*;
-    use crate::config::schema::{Reach, SETTINGS};
+    use crate::schema::{Reach, SETTINGS};
 
     #[derive(Parser)]
     struct Cli {

@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::counting::{self, Counted};
 use super::declared::Limits;
+use super::judge::Judge;
 use super::problem::{Origin, Problem, Source, did_you_mean};
 use super::relations::{self, Relation};
 use super::schema::{Reach, SECTIONS, SETTINGS, Setting, setting};
@@ -23,7 +24,7 @@ pub(crate) struct Parsed {
 }
 
 /// Reads a file's text. Never stops at the first mistake.
-pub(crate) fn parse(path: &Path, text: &str) -> Parsed {
+pub(crate) fn parse(path: &Path, text: &str, judge: &dyn Judge) -> Parsed {
     let source = Source::new(path, text);
     let (document, errors) = DeTable::parse_recoverable(text);
     let mut parsed = Parsed::default();
@@ -40,7 +41,7 @@ pub(crate) fn parse(path: &Path, text: &str) -> Parsed {
     let (limits, counted, problems) = counting::read_limits(&source, document.get_ref());
     parsed.counting = counted;
     parsed.problems.extend(problems);
-    let mut walk = Walk { source: &source, limits: &limits, parsed };
+    let mut walk = Walk { source: &source, judge, limits: &limits, parsed };
     walk.table("", document.get_ref());
     let mut parsed = walk.parsed;
     let mut index = 0;
@@ -60,6 +61,7 @@ fn line(problem: &Problem) -> Option<usize> {
 
 struct Walk<'a> {
     source: &'a Source<'a>,
+    judge: &'a dyn Judge,
     limits: &'a Limits,
     parsed: Parsed,
 }
@@ -107,7 +109,7 @@ impl Walk<'_> {
             let what = format!("`{}` cannot be set in the file", setting.path);
             return self.problem(at, what, Some(hint));
         }
-        match setting.kind.accept(raw(value.get_ref())) {
+        match setting.kind.accept(raw(value.get_ref()), self.judge) {
             Ok(accepted) => {
                 self.parsed.values.insert(setting.path, (accepted, self.source.origin(at)));
             }
@@ -194,6 +196,7 @@ pub(crate) fn value_text(value: &DeValue<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::Unjudged;
 
     const TEXT: &str = r#"listen = "127.0.0.1:1" # é
 [limits]
@@ -218,7 +221,7 @@ issuer = ["a", "b"]
         for cut in (0..=TEXT.len()).filter(|cut| TEXT.is_char_boundary(*cut)) {
             let (before, after) = TEXT.split_at(cut);
             for text in [before.to_owned(), after.to_owned(), format!("{before}\u{0}=[{{\"é.{after}")] {
-                for problem in parse(path, &text).problems {
+                for problem in parse(path, &text, &Unjudged).problems {
                     assert!(line(&problem).is_some_and(|line| line <= text.lines().count() + 1), "{problem}");
                 }
             }

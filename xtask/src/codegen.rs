@@ -18,7 +18,7 @@ pub(crate) const GENERATED: &[Generated] = &[
 impl Generated {
     /// What the file should hold now.
     pub(crate) fn fresh(&self) -> Result<String> {
-        let printed = shell::output(cargo().args(["run", "--quiet", "-p", "tally-server", "--"]).args(self.args))?;
+        let printed = shell::output(cargo().args(["run", "--quiet", "-p", "tally-cli", "--"]).args(self.args))?;
         // One newline at the end, whatever the printer did: editors and git expect it.
         Ok(format!("{}\n", printed.trim_end()))
     }

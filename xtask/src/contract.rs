@@ -17,7 +17,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Builds the server, starts it on a store of its own, and lets schemathesis at it.
 pub(crate) fn run() -> Result<()> {
     let schemathesis = install::schemathesis()?;
-    shell::run(shell::cargo().args(["build", "--quiet", "-p", "tally-server"]))?;
+    shell::run(shell::cargo().args(["build", "--quiet", "-p", "tally-cli"]))?;
     let server = Server::start()?;
     server.wait_until_ready()?;
     shell::run(
@@ -48,7 +48,7 @@ impl Server {
     fn start() -> Result<Self> {
         let program = shell::target_dir().join("debug/tally");
         if !program.is_file() {
-            bail!("cargo built no {}: does tally-server still have a binary called `tally`?", program.display());
+            bail!("cargo built no {}: does tally-cli still have a binary called `tally`?", program.display());
         }
         let address = free_address()?;
         let folder = shell::target_dir().join(format!("contract-{}", std::process::id()));

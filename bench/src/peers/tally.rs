@@ -186,7 +186,7 @@ async fn serve(program: &Path, folder: &Folder, store: &str, address: SocketAddr
 
 fn build() -> Result<PathBuf> {
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release", "--quiet", "-p", "tally-server"])
+        .args(["build", "--release", "--quiet", "-p", "tally-cli"])
         .status()
         .context("could not start cargo to build the release binary")?;
     if !status.success() {

@@ -1,8 +1,7 @@
-//! The server: settings, who may do what, the HTTP surface, and what runs them.
+//! The server: who may do what, the door, the HTTP surface, and what runs them.
 
 pub mod app;
 pub mod auth;
-pub mod cli;
 pub mod door;
 pub mod http;
 pub mod metrics;

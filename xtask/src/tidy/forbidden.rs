@@ -10,8 +10,8 @@ const UNSAFE: &[(&str, &str)] = &[];
 /// Files of tests that may sleep, and why.
 const SLEEPS: &[(&str, &str)] = &[
     ("crates/simulator/tests/follow.rs", "virtual time: nothing waits for a clock"),
-    ("crates/server/tests/cli/world.rs", "`until` polls another process for a condition, with a bound"),
-    ("crates/server/tests/support/wait.rs", "`until` polls another process for a condition, with a bound"),
+    ("crates/cli/tests/cli/world.rs", "`until` polls another process for a condition, with a bound"),
+    ("crates/cli/tests/support/wait.rs", "`until` polls another process for a condition, with a bound"),
 ];
 
 /// A skipped test is a hole that nobody sees.

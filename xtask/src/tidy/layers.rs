@@ -1,4 +1,4 @@
-//! Dependencies point one way: server → tally → engines → engine → core.
+//! Dependencies point one way: cli → server → tally → engines → engine → core.
 //!
 //! The table below is the architecture. A crate that is not in it is refused, so a new one gets its
 //! place on purpose.
@@ -46,7 +46,8 @@ const LAYERS: &[Layer] = &[
     Layer { name: "tally", may_use: EVERY_ENGINE, may_test_with: SUITE },
     // What can be set, without the stores and the cryptography that it names.
     Layer { name: "tally-settings", may_use: &["tally-core"], may_test_with: &[] },
-    Layer { name: "tally-server", may_use: &["tally", "tally-settings"], may_test_with: SUITE },
+    Layer { name: "tally-server", may_use: &["tally", "tally-settings"], may_test_with: &[] },
+    Layer { name: "tally-cli", may_use: &["tally", "tally-server", "tally-settings"], may_test_with: SUITE },
     Layer { name: "tally-bench", may_use: &["tally", "tally-testing"], may_test_with: &[] },
     // Whole servers on a store that is made up.
     Layer { name: "tally-simulator", may_use: &["tally", "tally-conformance"], may_test_with: &[] },
@@ -120,7 +121,7 @@ fn check_manifest(path: &str, text: &str) -> Vec<Finding> {
             findings.push(Finding::new(
                 path,
                 format!(
-                    "`{}` may not depend on `{dependency}`: dependencies go server → tally → engines → engine → core. Move the code to the layer that owns it",
+                    "`{}` may not depend on `{dependency}`: dependencies go cli → server → tally → engines → engine → core. Move the code to the layer that owns it",
                     layer.name
                 ),
             ));

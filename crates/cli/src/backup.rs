@@ -2,11 +2,12 @@
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
+use tally_client::BackupMade;
 
 use super::failure::Failure;
 use super::output::Json;
 use super::progress;
-use super::target::{self, BackupMade, TargetArgs};
+use super::target::{self, TargetArgs};
 
 pub(super) const AFTER_HELP: &str = "\
 Examples:

@@ -86,6 +86,42 @@ impl From<tally::embedded::store::StoreError> for Failure {
     }
 }
 
+/// What the client says, with what can be done about it on a command line.
+impl From<tally_client::Error> for Failure {
+    fn from(error: tally_client::Error) -> Self {
+        use tally_client::{Error, Unsigned};
+        match &error {
+            Error::Problem(problem) if problem.code == "unauthenticated" => {
+                Self::new(format!("{error}; give a key with --key or TALLY_KEY"))
+            }
+            Error::Unreachable { .. } => Self::new(format!(
+                "{error}; start it with `tally serve`, name another with --url, or a folder with --store"
+            )),
+            Error::NotTrusted { reason: Unsigned::Unknown, .. } => {
+                Self::new(format!("{error}, with --ca FILE or TALLY_CA"))
+            }
+            Error::Ca(_) => Self::usage(format!("--ca: {error}")),
+            Error::SecretInUrl => Self::usage(format!("{error}: use --key or TALLY_KEY")),
+            Error::NotInAUrl(_) => Self::usage(format!("{error}; use --store")),
+            Error::NotAServer(_) | Error::BadKey => Self::usage(error.to_string()),
+            Error::Problem(_)
+            | Error::NotTrusted { .. }
+            | Error::Setup(_)
+            | Error::NotInABatch(_)
+            | Error::TimedOut { .. }
+            | Error::OtherWords { .. }
+            | Error::NotUnderstood(_)
+            | Error::Failed(_) => Self::new(error.to_string()),
+        }
+    }
+}
+
+impl From<tally_client::FailedJob> for Failure {
+    fn from(failed: tally_client::FailedJob) -> Self {
+        Self::new(failed.to_string())
+    }
+}
+
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Self::new(error.to_string())

@@ -3,11 +3,12 @@
 use clap::{Args, Subcommand};
 use tally::core::query::ApiKeysAnswer;
 use tally::core::rows::Role;
+use tally_client::{KeyMade, KeyRevoked};
 
 use super::failure::Failure;
 use super::output::{cell, table};
 use super::parse;
-use super::target::{self, Ask, KeyMade, TargetArgs};
+use super::target::{self, Ask, TargetArgs};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
@@ -47,12 +48,6 @@ pub(super) struct RevokeArgs {
     target: TargetArgs,
 }
 
-/// The answer to a revocation.
-#[derive(serde::Deserialize)]
-struct Revoked {
-    changed: bool,
-}
-
 pub(super) async fn run(command: KeyCommand) -> Result<(), Failure> {
     let (ask, target) = match command {
         KeyCommand::Create(args) => (Ask::CreateKey { role: args.role, name: args.name }, args.target),
@@ -66,7 +61,7 @@ pub(super) async fn run(command: KeyCommand) -> Result<(), Failure> {
             let shown = table(["id", "name", "role"], vec![[made.id, made.name, word(made.role)]]);
             format!("{shown}\nThe key, shown this once:\n\n  {}", made.key)
         }),
-        Ask::RevokeKey { id } => answer.show(target.json, |revoked: Revoked| {
+        Ask::RevokeKey { id } => answer.show(target.json, |revoked: KeyRevoked| {
             if revoked.changed { format!("{id} is revoked.") } else { format!("{id} was revoked already.") }
         }),
         _ => answer.show(target.json, |keys: ApiKeysAnswer| {

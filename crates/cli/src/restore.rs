@@ -13,10 +13,10 @@ use tally::embedded::{
     CheckReport, Options,
     store::{Partial, Store},
 };
+use tally_client::BackupMade;
 
 use super::failure::Failure;
 use super::output::Json;
-use super::target::BackupMade;
 use super::{folder, progress};
 
 pub(super) const AFTER_HELP: &str = "\

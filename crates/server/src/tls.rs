@@ -92,7 +92,7 @@ pub fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, TlsErr
 }
 
 /// The certificates of a PEM file; at least one.
-pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let unreadable = |reason: String| TlsError::CertUnreadable { path: path.to_path_buf(), reason };
     let text = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
     let chain = CertificateDer::pem_slice_iter(&text)

@@ -46,8 +46,14 @@ const LAYERS: &[Layer] = &[
     Layer { name: "tally", may_use: EVERY_ENGINE, may_test_with: SUITE },
     // What can be set, without the stores and the cryptography that it names.
     Layer { name: "tally-settings", may_use: &["tally-core"], may_test_with: &[] },
+    // The contract from the other side: below the server, which it never needs.
+    Layer { name: "tally-client", may_use: &["tally-core"], may_test_with: &[] },
     Layer { name: "tally-server", may_use: &["tally", "tally-settings"], may_test_with: &[] },
-    Layer { name: "tally-cli", may_use: &["tally", "tally-server", "tally-settings"], may_test_with: SUITE },
+    Layer {
+        name: "tally-cli",
+        may_use: &["tally", "tally-client", "tally-server", "tally-settings"],
+        may_test_with: SUITE,
+    },
     Layer { name: "tally-bench", may_use: &["tally", "tally-testing"], may_test_with: &[] },
     // Whole servers on a store that is made up.
     Layer { name: "tally-simulator", may_use: &["tally", "tally-conformance"], may_test_with: &[] },

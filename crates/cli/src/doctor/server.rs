@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount};
-use reqwest::{Method, header};
 use tally::VerifyReport;
+use tally_client::{Answer, Call, Client, Error};
 
 use super::Report;
 use crate::failure::Failure;
 use crate::progress;
-use crate::target::{Ask, Remote, TargetArgs};
+use crate::target::{Remote, TargetArgs};
 use crate::verify::is_sound;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -19,17 +19,18 @@ const CLOCK_APART_S_MAX: i64 = 30;
 /// Looks at a server.
 pub(super) async fn examine(target: &TargetArgs, full: bool, report: &mut Report) -> Result<(), Failure> {
     let remote = Remote::new(target)?;
-    if !reach(&remote, report).await? {
+    let client = remote.client();
+    if !reach(client, report).await? {
         return Ok(());
     }
-    match get(&remote, &["readyz"]).await {
+    match get(client.readyz()).await {
         Ok(_) => report.ok("store", "answers and takes writes"),
         Err(error) => report.fail("store", error.text(), "see the server's log, and its disk"),
     }
-    version(&remote, report).await;
-    let is_admin = key(&remote, report).await;
+    version(client, report).await;
+    let is_admin = key(client, report).await;
     if is_admin {
-        figures(&remote, report).await;
+        figures(client, report).await;
     }
     if full && is_admin {
         let bar = progress::rows("recounting");
@@ -57,25 +58,25 @@ pub(super) fn counts(verified: Result<VerifyReport, Failure>, report: &mut Repor
     }
 }
 
-async fn get(remote: &Remote, path: &[&str]) -> Result<reqwest::Response, Failure> {
-    remote.answered(remote.request(Method::GET, path)?.timeout(TIMEOUT)).await
+async fn get<T>(call: Call<T>) -> Result<Answer, Failure> {
+    Ok(call.timeout(TIMEOUT).answer().await?)
 }
 
-async fn reach(remote: &Remote, report: &mut Report) -> Result<bool, Failure> {
+async fn reach(client: &Client, report: &mut Report) -> Result<bool, Failure> {
     let started = Instant::now();
-    let response = match get(remote, &["healthz"]).await {
-        Ok(response) => response,
+    let answer = match get(client.healthz()).await {
+        Ok(answer) => answer,
         Err(error) => {
             report.fail("reach", error.text(), "start the server, or correct the URL");
             return Ok(false);
         }
     };
-    report.ok("reach", format!("{} answers in {} ms", remote.base(), started.elapsed().as_millis()));
-    if remote.base().scheme() == "http" && !remote.is_loopback() {
+    report.ok("reach", format!("{} answers in {} ms", client.base(), started.elapsed().as_millis()));
+    if !client.is_encrypted() && !client.is_loopback() {
         let advice = "use https: set [tls], or put a TLS proxy in front";
         report.warn("encryption", "plain HTTP over the network: keys and tokens can be read on the way", advice);
     }
-    if let Some(apart) = response.headers().get(header::DATE).and_then(|date| clocks_apart_s(date.to_str().ok()?)) {
+    if let Some(apart) = answer.header("date").and_then(clocks_apart_s) {
         if apart.abs() > CLOCK_APART_S_MAX {
             report.warn(
                 "clock",
@@ -94,10 +95,10 @@ fn clocks_apart_s(date: &str) -> Option<i64> {
     Some(theirs.as_second() - jiff::Timestamp::now().as_second())
 }
 
-async fn version(remote: &Remote, report: &mut Report) {
+async fn version(client: &Client, report: &mut Report) {
     let own = env!("CARGO_PKG_VERSION");
-    let text = match get(remote, &["openapi.json"]).await {
-        Ok(response) => response.text().await.unwrap_or_default(),
+    let text = match get(client.openapi()).await {
+        Ok(answer) => answer.into_text(),
         Err(error) => return report.fail("version", error.text(), "is it a Tally server?"),
     };
     let contract: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -108,26 +109,26 @@ async fn version(remote: &Remote, report: &mut Report) {
     }
 }
 
-async fn key(remote: &Remote, report: &mut Report) -> bool {
-    match remote.ask(&Ask::Keys).await {
+async fn key(client: &Client, report: &mut Report) -> bool {
+    match client.keys().await {
         Ok(_) => {
             report.ok("key", "an admin's");
             return true;
         }
-        Err(error) if error.text().starts_with("forbidden") => {
+        Err(Error::Problem(problem)) if problem.code == "forbidden" => {
             report.warn("key", "accepted, but not an admin's", "figures and counts need an admin key");
         }
-        Err(error) => report.fail("key", error.text(), "give a key with --key or TALLY_KEY"),
+        Err(error) => report.fail("key", Failure::from(error).text(), "give a key with --key or TALLY_KEY"),
     }
     false
 }
 
 /// Reads what matters here from the server's metrics.
-async fn figures(remote: &Remote, report: &mut Report) {
-    let Ok(response) = get(remote, &["metrics"]).await else {
+async fn figures(client: &Client, report: &mut Report) {
+    let Ok(answer) = get(client.metrics()).await else {
         return report.warn("figures", "the metrics do not answer", "see the server's log");
     };
-    let text = response.text().await.unwrap_or_default();
+    let text = answer.text();
     let value = |name: &str| {
         let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name))?;
         line.rsplit(' ').next()?.parse::<f64>().ok()

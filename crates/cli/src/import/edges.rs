@@ -2,27 +2,22 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
-use serde::Deserialize;
-use serde_json::json;
 use tally::Error;
 use tally::core::command::{Call, Command, EdgeReply, Reply};
 use tally::core::limits::{ATOMIC_COMMANDS_MAX, FEED_OBJECTS_MAX};
 use tally::core::query::FeedAnswer;
 use tally::core::{Name, ObjectId, Refusal, SubjectId};
+use tally_client::{BatchItem, is_not_now};
 
 use crate::failure::Failure;
 use crate::target::{Ask, Local, Remote, Target};
 
 /// Commands in one request, one after the other, so that order is kept.
 pub(super) const BATCH_EDGES: usize = ATOMIC_COMMANDS_MAX;
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// A server that is busy is asked again after a while, that many times.
 const TRIES: u32 = 8;
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
-/// Answers that say "not now" rather than "no".
-const NOT_NOW: [&str; 3] = ["overloaded", "store_unavailable", RATE_LIMITED];
-/// An import waits for that one; a dry run need not.
+/// An import waits for that one, as for all that says "not now"; a dry run need not.
 pub(super) const RATE_LIMITED: &str = "rate_limited";
 
 /// One relation of the target.
@@ -38,10 +33,9 @@ pub(super) struct Edges<'a> {
 pub(super) type Outcome = Result<EdgeReply, No>;
 
 /// A definite no.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) struct No {
     pub(super) code: String,
-    #[serde(rename = "detail")]
     pub(super) reason: String,
 }
 
@@ -50,18 +44,6 @@ enum Trouble {
     NotNow(Failure),
     TooLarge(Failure),
     Failed(Failure),
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    results: Vec<Item>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Item {
-    Edge(Box<EdgeReply>),
-    No(No),
 }
 
 impl<'a> Edges<'a> {
@@ -194,44 +176,24 @@ async fn applied(local: &Local, commands: &[Command], dry_run: bool) -> Result<V
 }
 
 async fn posted(remote: &Remote, commands: &[Command], dry_run: bool) -> Result<Vec<Outcome>, Trouble> {
-    let body = json!({"atomic": false, "dry_run": dry_run, "commands": commands.iter().filter_map(written).collect::<Vec<_>>()});
-    let request = remote.request(Method::POST, &["v1", "batch"]).map_err(Trouble::Failed)?;
-    let response = remote.answered(request.timeout(ANSWER_TIMEOUT).json(&body)).await.map_err(sorted)?;
-    let answer = response.json::<Answer>().await;
-    let answer = answer.map_err(|error| {
-        Trouble::Failed(Failure::new(format!("the answer of {} cannot be read: {error}", remote.base())))
-    })?;
+    let client = remote.client();
+    let call = if dry_run { client.rehearse(commands) } else { client.batch_each(commands) };
     let outcome = |item| match item {
-        Item::Edge(edge) => Ok(*edge),
-        Item::No(no) => Err(no),
+        BatchItem::Reply(reply) => match *reply {
+            Reply::Edge(edge) => Ok(Ok(edge)),
+            other => Err(Trouble::Failed(Failure::new(format!("an edge was answered with {other:?}")))),
+        },
+        BatchItem::Problem(problem) => Ok(Err(No { code: problem.code, reason: problem.detail })),
     };
-    Ok(answer.results.into_iter().map(outcome).collect())
+    call.await.map_err(sorted)?.results.into_iter().map(outcome).collect()
 }
 
-/// A command as a client writes it.
-fn written(command: &Command) -> Option<serde_json::Value> {
-    match command {
-        Command::Relate { relation, object, subject, kind, .. } => {
-            Some(json!({"op": "relate", "relation": relation, "object": object, "subject": subject, "kind": kind}))
-        }
-        Command::Unrelate { relation, object, subject } => {
-            Some(json!({"op": "unrelate", "relation": relation, "object": object, "subject": subject}))
-        }
-        _ => None,
+fn sorted(error: tally_client::Error) -> Trouble {
+    match &error {
+        tally_client::Error::Problem(problem) if problem.code == "too_large" => Trouble::TooLarge(error.into()),
+        tally_client::Error::Problem(problem) if problem.is_not_now() => Trouble::NotNow(error.into()),
+        _ => Trouble::Failed(error.into()),
     }
-}
-
-/// A failed request begins with the problem's code.
-fn sorted(failure: Failure) -> Trouble {
-    match failure.text().split(':').next().unwrap_or_default() {
-        "too_large" => Trouble::TooLarge(failure),
-        code if is_not_now(code) => Trouble::NotNow(failure),
-        _ => Trouble::Failed(failure),
-    }
-}
-
-fn is_not_now(code: &str) -> bool {
-    NOT_NOW.contains(&code)
 }
 
 /// An edge that nobody has.

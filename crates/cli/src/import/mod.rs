@@ -145,7 +145,7 @@ async fn redis(args: RedisArgs, target: &Target) -> Result<(), Failure> {
     let header = Header {
         source: source.shown().to_owned(),
         target: match target {
-            Target::Remote(remote) => remote.base().to_string(),
+            Target::Remote(remote) => remote.client().base().to_owned(),
             Target::Local(_) => tally::redacted(args.into.store.as_deref().unwrap_or_default()),
         },
         sets: plan.sets.to_string(),

@@ -10,13 +10,14 @@ use tally::core::{Answer, Query};
 use tally::postgres::Postgres;
 use tally::redis::Redis;
 use tally::{Opening, Tally, VerifyReport, redacted};
+use tally_client::{BackupMade, KeyMade, verification};
 use tally_server::auth::keys::NewKey;
 use tally_server::http::handlers::admin::backed_up_otherwise;
 use tally_server::serve;
 use tally_server::settings;
 use tally_settings::ServeArgs;
 
-use super::{Ask, BackupMade, KeyMade, follow};
+use super::Ask;
 use crate::failure::Failure;
 use crate::folder;
 use crate::output::Json;
@@ -92,7 +93,7 @@ impl Local {
             return Ok(self.tally.recount(progress).await?);
         }
         let begun = self.apply(Command::Verify { repair }).await?.read()?;
-        follow::verification(begun, async |id| self.job(id).await, progress).await
+        verification(begun, async |id| self.job(id).await, progress).await
     }
 
     async fn job(&self, id: &str) -> Result<JobReply, Failure> {

@@ -1,18 +1,14 @@
 //! Where a command does its work: on a running server, or straight on a store.
 
 mod ask;
-mod counting;
-mod follow;
 mod local;
 mod remote;
-mod trust;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
 use tally::VerifyReport;
-use tally::core::rows::Role;
+use tally_client::BackupMade;
 
 pub(super) use ask::Ask;
 pub(super) use local::{Local, require_there};
@@ -45,23 +41,6 @@ pub(super) struct TargetArgs {
     /// Print the API's JSON instead of a table
     #[arg(long)]
     pub(super) json: bool,
-}
-
-/// A backup that was made.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct BackupMade {
-    pub(super) path: String,
-    pub(super) rows: u64,
-    pub(super) bytes: u64,
-}
-
-/// A key that was made, with its secret.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct KeyMade {
-    pub(super) id: String,
-    pub(super) key: String,
-    pub(super) role: Role,
-    pub(super) name: String,
 }
 
 /// Where to work. Commands are written against this, so that each exists once.

@@ -1,93 +1,111 @@
-//! A running server, over its HTTP API.
+//! A running server, through its HTTP client: what each question is there.
 
-use std::time::Duration;
-
-use reqwest::{Method, RequestBuilder, Response, Url};
-use serde::Deserialize;
-use serde_json::{Value, json};
 use tally::VerifyReport;
-use tally::core::command::JobReply;
+use tally::core::command::Command;
+use tally::core::query::CountingQuery;
 use tally::core::rows::Side;
-use tally_server::tls::install_crypto;
+use tally::core::{ObjectId, SubjectId};
+use tally_client::{BackupMade, BoardPage, Call, Client, DEFAULT_URL, Page};
 
-use super::{Ask, BackupMade, TargetArgs, follow, trust};
+use super::{Ask, TargetArgs};
 use crate::failure::Failure;
 use crate::output::Json;
 
-const DEFAULT_URL: &str = "http://127.0.0.1:7700";
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The server gives up before this by itself, and says why.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// A server and who asks it.
 pub(crate) struct Remote {
-    client: reqwest::Client,
-    base: Url,
-    key: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Problem {
-    code: String,
-    detail: String,
+    client: Client,
 }
 
 impl Remote {
     /// Finds out which server, and with which key. Nothing is sent yet.
     pub(crate) fn new(args: &TargetArgs) -> Result<Self, Failure> {
-        install_crypto();
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let url = args.url.clone().or_else(|| set("TALLY_URL")).unwrap_or_else(|| DEFAULT_URL.into());
-        let base = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let base =
-            base.ok_or_else(|| Failure::usage(format!("`{url}` is not a server; use a URL such as {DEFAULT_URL}")))?;
-        if base.password().is_some() || !base.username().is_empty() {
-            return Err(Failure::usage("a URL is shown in messages, so it holds no secret: use --key or TALLY_KEY"));
-        }
-        let key = args.key.clone().or_else(|| set("TALLY_KEY")).or_else(|| set("TALLY_ADMIN_KEY"));
-        if key.as_ref().is_some_and(|key| !key.bytes().all(|byte| byte.is_ascii_graphic())) {
-            return Err(Failure::usage("a key is visible ASCII characters, without spaces"));
-        }
-        let mut builder =
-            reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none());
-        if is_loopback(&base) {
-            // A proxy of the network knows nothing of this machine's own ports.
-            builder = builder.no_proxy();
+        let mut builder = Client::builder(url);
+        if let Some(key) = args.key.clone().or_else(|| set("TALLY_KEY")).or_else(|| set("TALLY_ADMIN_KEY")) {
+            builder = builder.key(key);
         }
         if let Some(ca) = args.ca.clone().or_else(|| set("TALLY_CA").map(Into::into)) {
-            builder = builder.tls_backend_preconfigured(trust::only(&ca)?);
+            builder = builder.ca(ca);
         }
-        let client = builder.build().map_err(|error| Failure::new(format!("no HTTP client: {}", root(&error))))?;
-        Ok(Self { client, base, key })
+        Ok(Self { client: builder.build()? })
     }
 
-    /// The server's address.
-    pub(crate) fn base(&self) -> &Url {
-        &self.base
-    }
-
-    /// Whether it is on this machine.
-    pub(crate) fn is_loopback(&self) -> bool {
-        is_loopback(&self.base)
+    /// The client underneath.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Asks for one thing.
     pub(crate) async fn ask(&self, ask: &Ask) -> Result<Json, Failure> {
-        let request = self.request_of(ask)?.timeout(ANSWER_TIMEOUT);
-        self.text(self.answered(request).await?).await.map(Json::new)
+        let client = &self.client;
+        match ask {
+            Ask::Relate { relation, object, subject, kind, meta } => {
+                text(client.relate(relation, object, subject, kind.as_ref(), meta.as_ref())).await
+            }
+            Ask::Unrelate { relation, object, subject } => text(client.unrelate(relation, object, subject)).await,
+            Ask::Count { relation, object, viewer } => text(client.count(relation, object, viewer.as_ref())).await,
+            Ask::List { side, relation, id, limit, cursor } => {
+                let page = Page { limit: Some(*limit), cursor: cursor.clone() };
+                text(match side {
+                    Side::Object => client.subjects(relation, &ObjectId::new(id.as_str())?, &page),
+                    Side::Subject => client.objects(relation, &SubjectId::new(id.as_str())?, &page),
+                })
+                .await
+            }
+            Ask::Feed { viewer, objects, relations, counters } => {
+                text(client.read(objects, relations, counters, viewer.as_ref())).await
+            }
+            Ask::Change(command) => self.change(command).await,
+            Ask::Counting(query) => self.counting(query).await,
+            Ask::CreateKey { role, name } => text(client.create_key(*role, name)).await,
+            Ask::Keys => text(client.keys()).await,
+            Ask::RevokeKey { id } => text(client.revoke_key(id)).await,
+        }
+    }
+
+    /// A change of what is counted.
+    async fn change(&self, command: &Command) -> Result<Json, Failure> {
+        let client = &self.client;
+        match command {
+            Command::Count { counter, key, by } => text(client.add(counter, key, *by)).await,
+            Command::Observe { unique, key, members } => text(client.observe(unique, key, members)).await,
+            Command::Attend { sheet, day, subject, present } => {
+                text(client.attend(sheet, *day, subject, *present)).await
+            }
+            Command::Score { board, member, change } => text(client.score(board, member, *change)).await,
+            Command::Take { limit, key, cost } => text(client.take(limit, key, *cost)).await,
+            other => Err(Failure::new(format!("there is no call for {other:?}"))),
+        }
+    }
+
+    /// A question about what is counted.
+    async fn counting(&self, query: &CountingQuery) -> Result<Json, Failure> {
+        let client = &self.client;
+        match query {
+            CountingQuery::Counter { counter, key } => text(client.counter(counter, key)).await,
+            CountingQuery::Unique { unique, keys } => text(client.unique(unique, keys)).await,
+            CountingQuery::Day { sheet, day } => text(client.day(sheet, *day)).await,
+            CountingQuery::Days { sheet, days, matching } => text(client.days(sheet, days, *matching)).await,
+            CountingQuery::Presence { sheet, day, subject } => text(client.presence(sheet, *day, subject)).await,
+            CountingQuery::SubjectDays { sheet, subject, from, to } => {
+                text(client.subject_days(sheet, subject, *from, *to)).await
+            }
+            CountingQuery::Board { board, season, rank, limit, cursor } => {
+                let page = BoardPage { limit: Some(*limit), rank: *rank, season: *season, cursor: cursor.clone() };
+                text(client.board(board, &page)).await
+            }
+            CountingQuery::Standing { board, season, member, around } => {
+                text(client.standing(board, member, *around, *season)).await
+            }
+            CountingQuery::Seasons { board } => text(client.seasons(board)).await,
+            CountingQuery::Limit { limit, key } => text(client.limit(limit, key)).await,
+        }
     }
 
     /// Recounts everything, with progress.
     pub(crate) async fn verify(&self, repair: bool, progress: impl FnMut(u64)) -> Result<VerifyReport, Failure> {
-        let request = self.request(Method::POST, &["v1", "verify"])?.json(&json!({"repair": repair}));
-        let response = self.answered(request.timeout(ANSWER_TIMEOUT)).await?;
-        let begun = Json::new(self.text(response).await?).read()?;
-        follow::verification(begun, async |id| self.job(id).await, progress).await
-    }
-
-    async fn job(&self, id: &str) -> Result<JobReply, Failure> {
-        let request = self.request(Method::GET, &["v1", "jobs", id])?.timeout(ANSWER_TIMEOUT);
-        Json::new(self.text(self.answered(request).await?).await?).read()
+        Ok(self.client.verify(repair, progress).await?)
     }
 
     /// Has the server write a copy below its backup folder.
@@ -97,145 +115,11 @@ impl Remote {
                 "a server writes below its own backup folder, so DEST is a name without `/`; a path needs --store",
             ));
         }
-        let request = self.request(Method::POST, &["v1", "backup"])?.json(&json!({"name": name}));
-        let response = self.answered(request).await?;
-        Json::new(self.text(response).await?).read()
-    }
-
-    /// A request to a path of the server.
-    pub(crate) fn request(&self, method: Method, segments: &[&str]) -> Result<RequestBuilder, Failure> {
-        self.request_with(method, segments, &[])
-    }
-
-    /// A request with a query, of what is given of it. Everything is percent-encoded here.
-    pub(super) fn request_with(
-        &self,
-        method: Method,
-        segments: &[&str],
-        query: &[(&str, Option<String>)],
-    ) -> Result<RequestBuilder, Failure> {
-        if let Some(dots) = segments.iter().find(|segment| matches!(**segment, "." | "..")) {
-            // Whatever it is encoded as, a URL means "here" or "above" by it.
-            return Err(Failure::usage(format!("the id `{dots}` cannot stand in a URL; use --store")));
-        }
-        let mut url = self.base.clone();
-        match url.path_segments_mut() {
-            Ok(mut path) => path.pop_if_empty().extend(segments),
-            Err(()) => return Err(Failure::usage(format!("`{}` is not a server", self.base))),
-        };
-        for (name, value) in query {
-            if let Some(value) = value {
-                url.query_pairs_mut().append_pair(name, value);
-            }
-        }
-        let request = self.client.request(method, url);
-        Ok(match &self.key {
-            Some(key) => request.bearer_auth(key),
-            None => request,
-        })
-    }
-
-    /// Sends a request, and turns a problem document into a failure.
-    pub(crate) async fn answered(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        let body = response.bytes().await.unwrap_or_default();
-        Err(match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) if problem.code == "unauthenticated" => {
-                Failure::problem(&problem.code, &format!("{}; give a key with --key or TALLY_KEY", problem.detail))
-            }
-            Ok(problem) => Failure::problem(&problem.code, &problem.detail),
-            Err(_) => Failure::new(format!("{} answered {status} in other words: is it a Tally server?", self.base)),
-        })
-    }
-
-    async fn text(&self, response: Response) -> Result<String, Failure> {
-        response.text().await.map_err(|error| self.unreachable(&error))
-    }
-
-    fn unreachable(&self, error: &reqwest::Error) -> Failure {
-        let base = self.base.as_str().trim_end_matches('/');
-        if error.is_timeout() && !error.is_connect() {
-            return Failure::new(format!(
-                "{base} did not answer in time; whether a write took effect is seen by reading"
-            ));
-        }
-        let why = root(error);
-        if why.contains("certificate") {
-            return Failure::new(format!("cannot trust {base}: {}", advice(&why)));
-        }
-        Failure::new(format!(
-            "cannot reach {base}: {why}; start it with `tally serve`, name another with --url, or a folder with --store"
-        ))
-    }
-
-    /// The contract, in one place: what each question is in HTTP.
-    fn request_of(&self, ask: &Ask) -> Result<RequestBuilder, Failure> {
-        match ask {
-            Ask::Relate { relation, object, subject, kind, meta } => {
-                let path = ["v1", "relations", relation.as_str(), object.as_str(), subject.as_str()];
-                let request = self.request(Method::PUT, &path)?;
-                let mut body = serde_json::Map::new();
-                body.extend(kind.as_ref().map(|kind| ("kind".to_owned(), json!(kind))));
-                body.extend(meta.as_ref().map(|meta| ("meta".to_owned(), json!(meta))));
-                Ok(if body.is_empty() { request } else { request.json(&Value::Object(body)) })
-            }
-            Ask::Unrelate { relation, object, subject } => {
-                self.request(Method::DELETE, &["v1", "relations", relation.as_str(), object.as_str(), subject.as_str()])
-            }
-            Ask::Count { relation, object, viewer } => {
-                let path = ["v1", "relations", relation.as_str(), object.as_str()];
-                self.request_with(Method::GET, &path, &[("viewer", viewer.as_ref().map(ToString::to_string))])
-            }
-            Ask::List { side, relation, id, limit, cursor } => {
-                let path: [&str; 5] = match side {
-                    Side::Object => ["v1", "relations", relation.as_str(), id, "subjects"],
-                    Side::Subject => ["v1", "subjects", id, "relations", relation.as_str()],
-                };
-                self.request_with(Method::GET, &path, &[("limit", Some(limit.to_string())), ("cursor", cursor.clone())])
-            }
-            Ask::Feed { viewer, objects, relations, counters } => {
-                let body = json!({"viewer": viewer, "objects": objects, "relations": relations, "counters": counters});
-                Ok(self.request(Method::POST, &["v1", "read"])?.json(&body))
-            }
-            Ask::Change(command) => self.change(command),
-            Ask::Counting(query) => self.counting(query),
-            Ask::CreateKey { role, name } => {
-                Ok(self.request(Method::POST, &["v1", "keys"])?.json(&json!({"role": role, "name": name})))
-            }
-            Ask::Keys => self.request(Method::GET, &["v1", "keys"]),
-            Ask::RevokeKey { id } => self.request(Method::DELETE, &["v1", "keys", id]),
-        }
+        Ok(self.client.backup(name).await?)
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-/// The last cause is what the system said; what stands above it is how the library came there.
-fn root(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
-}
-
-/// What to do about a certificate that is not trusted, by what the library says of it.
-fn advice(why: &str) -> String {
-    if why.contains("NotValidForName") || why.contains("not valid for name") {
-        return format!("its certificate is for another name ({why}); call the server as its certificate does");
-    }
-    if why.contains("Expired") || why.contains("expired") {
-        return format!("its certificate has expired ({why}); give the server a new one");
-    }
-    format!(
-        "nobody that this machine trusts has signed its certificate ({why}); if it is yours, name the certificate, or the \
-         authority's that signed it, with --ca FILE or TALLY_CA"
-    )
+/// The answer as the API writes it.
+async fn text<T>(call: Call<T>) -> Result<Json, Failure> {
+    Ok(Json::new(call.answer().await?.into_text()))
 }

@@ -5,25 +5,40 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use tally_server::tls::certificates;
 
-use crate::failure::Failure;
+use crate::error::CaError;
 
 /// Trusts only what is in a file.
-pub(super) fn only(file: &Path) -> Result<ClientConfig, Failure> {
-    let known = certificates(file).map_err(|error| Failure::usage(format!("--ca: {error}; {}", error.hint())))?;
+pub(crate) fn only(file: &Path) -> Result<ClientConfig, CaError> {
+    let unusable = |reason: String| CaError::Unusable { path: file.to_path_buf(), reason };
+    let known = certificates(file)?;
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(known.iter().cloned());
-    let authorities = WebPkiServerVerifier::builder(Arc::new(roots)).build();
-    let authorities =
-        authorities.map_err(|error| Failure::usage(format!("--ca: {} cannot be used: {error}", file.display())))?;
-    let config = ClientConfig::builder()
+    // Named here, so that this works whatever the process has made its own.
+    let crypto = Arc::new(aws_lc_rs::default_provider());
+    let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crypto.clone()).build();
+    let authorities = authorities.map_err(|error| unusable(error.to_string()))?;
+    let config = ClientConfig::builder_with_provider(crypto)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(error.to_string()))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Trusted { known, authorities }))
         .with_no_client_auth();
     Ok(config)
+}
+
+/// The certificates of a PEM file; at least one.
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, CaError> {
+    let unreadable = |reason: String| CaError::Unreadable { path: file.to_path_buf(), reason };
+    let text = std::fs::read(file).map_err(|error| unreadable(error.to_string()))?;
+    let known = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| unreadable(error.to_string()))?;
+    if known.is_empty() { Err(CaError::Empty(file.to_path_buf())) } else { Ok(known) }
 }
 
 /// An authority's certificate is judged by the usual rules. A server's own is it or is not: those that openssl makes by

@@ -1,0 +1,20 @@
+//! Counters: how many times?
+
+use serde_json::json;
+use tally_core::command::CountReply;
+use tally_core::query::CounterAnswer;
+use tally_core::{KeyId, Name};
+
+use crate::{Call, Client};
+
+impl Client {
+    /// Adds to a counter; less than nothing takes away.
+    pub fn add(&self, counter: &Name, key: &KeyId, by: i64) -> Call<CountReply> {
+        self.post(&["v1", "counters", counter.as_str(), key.as_str()]).json(&json!({"by": by}))
+    }
+
+    /// A counter's value.
+    pub fn counter(&self, counter: &Name, key: &KeyId) -> Call<CounterAnswer> {
+        self.get(&["v1", "counters", counter.as_str(), key.as_str()])
+    }
+}

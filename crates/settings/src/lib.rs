@@ -35,7 +35,7 @@ pub use load::{check, load, load_from};
 pub use problem::{ConfigErrors, Origin, Problem};
 pub use relations::Relation;
 pub use show::render_show;
-pub use value::{Secret, Sync, Value};
+pub use value::{Kind, Secret, Sync, Value};
 
 /// What the server says, loudly, when it runs with `--dev`.
 pub const DEV_WARNING: &str = "AUTHENTICATION IS OFF (--dev): everyone who can reach this port can do \

@@ -1,4 +1,4 @@
-//! Tally over HTTP: a [`Client`] of a running server, which knows every call of its contract.
+//! Tally over HTTP: a [`Client`] of a running server, which knows what its contract offers except for live streams.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

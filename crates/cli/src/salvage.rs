@@ -52,6 +52,11 @@ pub(super) fn run(args: &SalvageArgs) -> Result<(), Failure> {
     if folder::is_in_use(damaged) {
         return Err(folder::in_use(damaged));
     }
+    let inside = std::path::absolute(to).and_then(|to| Ok(to.starts_with(std::path::absolute(damaged)?)));
+    if inside.unwrap_or(false) {
+        let text = format!("{} is inside the damaged store, which is only read: choose another folder", to.display());
+        return Err(Failure::new(text));
+    }
     let bar = progress::rows("saving");
     let saved = store::salvage(damaged, to, |rows, _| bar.set_position(rows));
     bar.finish_and_clear();

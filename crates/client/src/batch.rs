@@ -85,6 +85,7 @@ fn written(command: &Command) -> Result<Value, Error> {
         Command::Batch { .. } | Command::Rehearse { .. } => return Err(not_here("another batch")),
         Command::Verify { .. }
         | Command::Declare
+        | Command::RankAnew { .. }
         | Command::Sweep { .. }
         | Command::Recount { .. }
         | Command::Repair { .. }

@@ -153,3 +153,22 @@ async fn a_head_of_http_2_that_is_not_finished_is_cut_also_when_it_is_not_the_fi
     let text = server.client().get("/metrics").send().await.text();
     assert!(text.contains("tally_connections_cut_total{why=\"slow_head\"} 1"), "{text}");
 }
+
+#[tokio::test]
+async fn what_was_sent_in_time_is_answered_though_the_server_was_late() {
+    let server = Server::start("[limits]\nheader_read_timeout_ms = 500\nidle_timeout_ms = 500\n").await;
+    let mut waiting = Vec::new();
+    for number in 0..30 {
+        waiting.push(if number % 2 == 0 { Raw::connect(&server).await } else { idle(&server).await });
+    }
+    server.pause(true);
+    for raw in &mut waiting {
+        raw.send(anonymous("GET", "/healthz", "connection: close\r\n")).await;
+    }
+    let since = std::time::Instant::now();
+    until("their time is over", async || (since.elapsed().as_millis() > 700).then_some(())).await;
+    server.pause(false);
+    for raw in waiting {
+        assert_eq!(parse(&raw.rest().await).status, 200);
+    }
+}

@@ -26,7 +26,7 @@ impl Events {
                 let (event, rest) = (event.to_owned(), rest.to_owned());
                 self.text = rest;
                 if let Some(data) = event.strip_prefix("event: count\ndata: ") {
-                    return Some(serde_json::from_str(data).unwrap());
+                    return Some(told(data));
                 }
                 assert!(event.starts_with(':'), "{event}");
             }
@@ -42,7 +42,7 @@ impl Events {
             let mut events = self.text.split("\n\n").map(str::to_owned).collect::<Vec<_>>();
             self.text = events.pop().unwrap_or_default();
             let counts = events.iter().filter_map(|event| event.strip_prefix("event: count\ndata: "));
-            before.extend(counts.map(|data| serde_json::from_str::<Value>(data).unwrap()));
+            before.extend(counts.map(told));
             match self.response.chunk().await.expect("the server ends the stream in order") {
                 Some(chunk) => self.text.push_str(std::str::from_utf8(&chunk).unwrap()),
                 None => return before,
@@ -60,4 +60,12 @@ impl Events {
             }
         }
     }
+}
+
+/// A count without its time, which every one has.
+fn told(data: &str) -> Value {
+    let mut data: Value = serde_json::from_str(data).unwrap();
+    let as_of = data.as_object_mut().and_then(|fields| fields.remove("as_of"));
+    assert!(as_of.as_ref().and_then(Value::as_str).is_some_and(|as_of| as_of.ends_with('Z')), "{as_of:?}");
+    data
 }

@@ -166,6 +166,12 @@ impl Server {
         assert!(!self.log().contains("panicked at"), "{}", self.log());
     }
 
+    /// Holds it still, or lets it go on.
+    pub fn pause(&self, paused: bool) {
+        let signal = if paused { Signal::STOP } else { Signal::CONT };
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// Asks it to stop, without waiting.
     pub fn terminate(&self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();

@@ -6,6 +6,7 @@ use serde_json::json;
 use tally::core::query::CountAnswer;
 use tally::core::rows::TotalKey;
 use tally::core::{Answer, Auth, Name, ObjectId, Query};
+use tally::engine::{Clock, SystemClock};
 
 use crate::app::App;
 
@@ -102,7 +103,9 @@ fn pairs_of(answer: Answer) -> impl Iterator<Item = (Pair, CountAnswer)> {
 }
 
 fn event(object: &ObjectId, relation: &Name, count: &CountAnswer) -> String {
-    let mut data = json!({"object": object, "relation": relation, "count": count.count});
+    // When this server knows it to be so: of a count that is told late, that it is still so.
+    let as_of = SystemClock.now();
+    let mut data = json!({"object": object, "relation": relation, "count": count.count, "as_of": as_of});
     if let Some(kinds) = &count.kinds {
         data["kinds"] = json!(kinds);
     }

@@ -28,7 +28,7 @@ impl Embedded {
             if !mended {
                 return Ok(false);
             }
-            self.store.apply_if(&mut batch, on).map_err(unavailable)?
+            self.store.apply_if(&batch, on).map_err(unavailable)?
         };
         // What it was made from was taken back meanwhile.
         let position = position.ok_or_else(|| StoreError::Unavailable("rows were taken back; try again".into()))?;

@@ -61,7 +61,7 @@ impl From<ConfigErrors> for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self::problem(refusal.code(), &refusal.to_string())
+        Self::problem(refusal.code().name(), &refusal.to_string())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::code::Code;
 use crate::id::{Name, ObjectId, SubjectId};
 
 /// A refusal: a definite no, with nothing written.
@@ -126,13 +127,13 @@ impl Declared {
         )
     }
 
-    fn code(self) -> &'static str {
+    fn code(self) -> Code {
         match self {
-            Self::Counter => "counter_not_found",
-            Self::Unique => "unique_not_found",
-            Self::Attendance => "attendance_not_found",
-            Self::Board => "board_not_found",
-            Self::Limit => "limit_not_found",
+            Self::Counter => Code::CounterNotFound,
+            Self::Unique => Code::UniqueNotFound,
+            Self::Attendance => Code::AttendanceNotFound,
+            Self::Board => Code::BoardNotFound,
+            Self::Limit => Code::LimitNotFound,
         }
     }
 }
@@ -168,24 +169,24 @@ impl Refusal {
     }
 
     /// The stable code of the HTTP contract.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            Self::BadRequest(_) => "bad_request",
-            Self::BadCursor => "bad_cursor",
-            Self::NotFound(_) => "not_found",
-            Self::RelationNotFound { .. } => "relation_not_found",
+            Self::BadRequest(_) => Code::BadRequest,
+            Self::BadCursor => Code::BadCursor,
+            Self::NotFound(_) => Code::NotFound,
+            Self::RelationNotFound { .. } => Code::RelationNotFound,
             Self::NotDeclared { what, .. } => what.code(),
-            Self::ObjectNotFound(_) => "object_not_found",
-            Self::RateLimited(_) => "rate_limited",
-            Self::Forbidden(_) | Self::Suspended(_) => "forbidden",
-            Self::ConditionFailed(_) => "condition_failed",
-            Self::Immutable => "immutable",
-            Self::LimitExceeded { .. } => "limit_exceeded",
-            Self::Conflict(_) => "conflict",
-            Self::BatchRefused { .. } => "batch_refused",
-            Self::TooLarge(_) => "too_large",
-            Self::IdempotencyKeyReused { .. } => "idempotency_key_reused",
-            Self::Broken(_) => "internal",
+            Self::ObjectNotFound(_) => Code::ObjectNotFound,
+            Self::RateLimited(_) => Code::RateLimited,
+            Self::Forbidden(_) | Self::Suspended(_) => Code::Forbidden,
+            Self::ConditionFailed(_) => Code::ConditionFailed,
+            Self::Immutable => Code::Immutable,
+            Self::LimitExceeded { .. } => Code::LimitExceeded,
+            Self::Conflict(_) => Code::Conflict,
+            Self::BatchRefused { .. } => Code::BatchRefused,
+            Self::TooLarge(_) => Code::TooLarge,
+            Self::IdempotencyKeyReused { .. } => Code::IdempotencyKeyReused,
+            Self::Broken(_) => Code::Internal,
         }
     }
 }

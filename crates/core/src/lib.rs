@@ -5,6 +5,7 @@
 
 pub mod bounded;
 pub mod catalog;
+pub mod code;
 pub mod command;
 pub mod condition;
 pub mod cursor;
@@ -24,6 +25,7 @@ pub mod time;
 pub mod view;
 
 pub use catalog::{Catalog, Conditions, ReadPolicy, RelationDef};
+pub use code::Code;
 pub use command::{Auth, Call, Command, Cost, Decided, Once, Reply};
 pub use condition::Condition;
 pub use cursor::{BoardCursor, Cursor};

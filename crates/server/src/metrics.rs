@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use tally::Tally;
+use tally::core::Code;
 use tally::engine::Settled;
 
 /// Labels of a request: what was called and how it ended.
@@ -161,8 +162,8 @@ impl Metrics {
     }
 
     /// Counts an answer that was a problem.
-    pub fn problem(&self, code: &'static str) {
-        self.problems.get_or_create(&Refused { code }).inc();
+    pub fn problem(&self, code: Code) {
+        self.problems.get_or_create(&Refused { code: code.name() }).inc();
     }
 
     /// Counts a connection that the server ended.

@@ -170,7 +170,7 @@ async fn applied(local: &Local, commands: &[Command], dry_run: bool) -> Result<V
     let outcome = |reply: Result<Reply, Refusal>| match reply {
         Ok(Reply::Edge(edge)) => Ok(edge),
         Ok(other) => unreachable!("an edge command answers with an edge, not {other:?}"),
-        Err(refusal) => Err(No { code: refusal.code().into(), reason: refusal.to_string() }),
+        Err(refusal) => Err(No { code: refusal.code().name().into(), reason: refusal.to_string() }),
     };
     Ok(replies.into_iter().map(outcome).collect())
 }

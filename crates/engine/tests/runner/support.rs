@@ -147,7 +147,7 @@ pub(crate) fn edge(answer: Result<Decided, Failure>) -> EdgeReply {
 
 /// The code of an answer's refusal.
 pub(crate) fn code(answer: Result<Decided, Failure>) -> &'static str {
-    answer.expect("it was answered").reply.expect_err("a refusal").code()
+    answer.expect("it was answered").reply.expect_err("a refusal").code().name()
 }
 
 /// Whether an edge is in the store.

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use tally::core::Code;
 use tally_settings::{Cors, Settings};
 
 use crate::http::problem::Problem;
@@ -41,11 +42,11 @@ impl Visit {
         let origin = request.headers().get(header::ORIGIN);
         if settings.dev {
             if !names(request).is_some_and(|names| names.iter().all(|name| is_loopback(name))) {
-                return Err(Problem::new("forbidden", DEV_HOST));
+                return Err(Problem::new(Code::Forbidden, DEV_HOST));
             }
             let mut origins = request.headers().get_all(header::ORIGIN).iter();
             if !origins.all(|origin| origin == "null" || is_loopback_origin(origin)) {
-                return Err(Problem::new("forbidden", DEV_ORIGIN));
+                return Err(Problem::new(Code::Forbidden, DEV_ORIGIN));
             }
             return Ok(Self { allowed: origin.cloned(), varies: true, credentials: false });
         }
@@ -69,7 +70,7 @@ impl Visit {
         }
         if self.allowed.is_none() {
             let text = "pages of this origin may not ask; [http.cors] says which may";
-            return Some(Err(Problem::new("forbidden", text)));
+            return Some(Err(Problem::new(Code::Forbidden, text)));
         }
         let mut response = Response::new(axum::body::Body::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;

@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tally::core::Code;
 use tally::core::command::Once;
 
 use super::problem::Problem;
@@ -102,7 +103,7 @@ pub async fn read_body(request: Request, app: &App, bytes_max: usize) -> Result<
     room.set_waits(false);
     room.set_whole();
     if !bytes.is_empty() && !is_json(&parts.headers) {
-        return Err(Problem::new("unsupported_media_type", "send the body as application/json"));
+        return Err(Problem::new(Code::UnsupportedMediaType, "send the body as application/json"));
     }
     Ok(bytes.into())
 }
@@ -128,11 +129,11 @@ async fn collect(body: &mut Body, room: &Room, bytes_max: usize) -> Result<Vec<u
 
 /// What is said where other requests hold all that there is.
 pub fn no_room() -> Problem {
-    Problem::new("overloaded", "unfinished requests hold all that they may; try again shortly")
+    Problem::new(Code::Overloaded, "unfinished requests hold all that they may; try again shortly")
 }
 
 fn too_large(bytes_max: usize) -> Problem {
-    Problem::new("too_large", format!("the body has at most {bytes_max} bytes"))
+    Problem::new(Code::TooLarge, format!("the body has at most {bytes_max} bytes"))
 }
 
 /// What is said about a body that does not come.

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use axum::Router;
 use axum::routing::{get, put};
+use tally::core::Code;
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
@@ -82,10 +83,10 @@ pub fn router(app: App) -> Router {
         .route("/docs", get(docs::page))
         .route("/docs/docs.js", get(docs::script))
         .route("/docs/docs.css", get(docs::style))
-        .fallback(async || Problem::new("not_found", "there is nothing at this path; /docs lists what there is"))
+        .fallback(async || Problem::new(Code::NotFound, "there is nothing at this path; /docs lists what there is"))
         .method_not_allowed_fallback(async || {
             Problem::new(
-                "method_not_allowed",
+                Code::MethodNotAllowed,
                 "this path does not take this method; the Allow header says which it takes",
             )
         })

@@ -14,12 +14,13 @@ use hyper::body::{Body as _, Incoming};
 use tower::ServiceExt;
 
 use super::body::late_body;
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use crate::app::App;
 use crate::door::activity::{Activity, Serving};
 use crate::door::answer::Answer;
 use crate::door::memory::Room;
 use crate::door::origin::Visit;
+use tally::core::Code;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -104,7 +105,7 @@ async fn within_limits(
         Err(_) => {
             let text = "the store did not answer in time; whether a write took effect is seen by reading, or by sending \
                         it again with the same Idempotency-Key";
-            Problem::new("store_unavailable", text).into_response()
+            Problem::new(Code::StoreUnavailable, text).into_response()
         }
     }
 }
@@ -118,8 +119,8 @@ fn counted(
 ) {
     let status = response.status();
     app.metrics.request(method, resource(path), status.as_u16(), took);
-    if let Some(Code(code)) = response.extensions().get() {
-        app.metrics.problem(code);
+    if let Some(code) = response.extensions().get::<Code>() {
+        app.metrics.problem(*code);
     }
     let (id, took_us) = (plain(id), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     if status.is_server_error() {

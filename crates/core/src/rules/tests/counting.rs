@@ -61,7 +61,7 @@ fn told(world: &mut World, value: serde_json::Value) -> serde_json::Value {
 }
 
 fn code(world: &mut World, value: serde_json::Value) -> &'static str {
-    run(world, value).unwrap_err().code()
+    run(world, value).unwrap_err().code().name()
 }
 
 #[test]

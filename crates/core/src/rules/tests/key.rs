@@ -27,7 +27,7 @@ fn outcome(world: &mut World, command: Command) -> &'static str {
         Ok(Reply::Done { changed: true }) => "changed",
         Ok(Reply::Done { changed: false }) => "same",
         Ok(other) => panic!("{other:?}"),
-        Err(refusal) => refusal.code(),
+        Err(refusal) => refusal.code().name(),
     }
 }
 

@@ -225,7 +225,7 @@ fn show_reply(world: &mut World, reply: &Result<Reply, Refusal>) -> String {
         Err(Refusal::BatchRefused { index, cause }) => format!("batch_refused {index} {}", cause.code()),
         Err(Refusal::IdempotencyKeyReused { field }) => format!("idempotency_key_reused {field}"),
         Err(Refusal::Suspended(_)) => "forbidden suspended".into(),
-        Err(refusal) => refusal.code().into(),
+        Err(refusal) => refusal.code().name().into(),
     }
 }
 

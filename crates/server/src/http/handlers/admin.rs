@@ -4,10 +4,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tally::AnyEngine;
-use tally::core::Query;
 use tally::core::command::{Call as Asked, Command, JobReply};
 use tally::core::query::ApiKeysAnswer;
 use tally::core::rows::Role;
+use tally::core::{Code, Query};
 use tally::embedded::store::StoreError;
 use utoipa::ToSchema;
 
@@ -101,7 +101,7 @@ pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<Bac
             Ok(reply::json(StatusCode::OK, &BackupAnswer { path, rows: report.rows, bytes: report.bytes }))
         }
         Ok(Some(Err(error))) => Err(not_backed_up(&error)),
-        Ok(None) => Err(Problem::new("conflict", backed_up_otherwise(app.tally.engine()))),
+        Ok(None) => Err(Problem::new(Code::Conflict, backed_up_otherwise(app.tally.engine()))),
         Err(error) => {
             tracing::error!(%error, "a backup stopped");
             Err(Problem::internal())
@@ -112,8 +112,10 @@ pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<Bac
 /// A name that is taken is the caller's to change; whatever the disk says is for the log.
 fn not_backed_up(error: &StoreError) -> Problem {
     match error {
-        StoreError::TargetExists { .. } => Problem::new("conflict", "a backup of this name exists already"),
-        StoreError::BeingMade { .. } => Problem::new("conflict", "a backup of this name is being made at the moment"),
+        StoreError::TargetExists { .. } => Problem::new(Code::Conflict, "a backup of this name exists already"),
+        StoreError::BeingMade { .. } => {
+            Problem::new(Code::Conflict, "a backup of this name is being made at the moment")
+        }
         StoreError::Locked { .. }
         | StoreError::NotAStore { .. }
         | StoreError::NewerFormat { .. }
@@ -129,7 +131,7 @@ fn not_backed_up(error: &StoreError) -> Problem {
         | StoreError::Tables { .. } => {
             tracing::error!(%error, "a backup failed");
             Problem::new(
-                "store_unavailable",
+                Code::StoreUnavailable,
                 "the backup could not be made now, and nothing of it is left; see the server's log",
             )
         }
@@ -231,7 +233,7 @@ mod tests {
             (taken, "conflict", StatusCode::CONFLICT),
         ] {
             let problem = not_backed_up(&error);
-            assert_eq!((problem.code, problem.status()), (code, status), "{error}");
+            assert_eq!((problem.code.name(), problem.status()), (code, status), "{error}");
             assert!(!problem.detail.contains("secret"), "{}", problem.detail);
         }
     }

@@ -8,12 +8,12 @@ use axum::response::Response;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tally::core::Refusal;
 use tally::core::bounded::{AtMost, held_bytes};
 use tally::core::command::{Call as Asked, Command, Cost, Decided, Once, Reply, Written};
 use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::rows::ReplayKey;
+use tally::core::{Code, Refusal};
 use utoipa::ToSchema;
 
 use super::Outcome;
@@ -122,7 +122,7 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
     let commands_max = if sent.atomic { ATOMIC_COMMANDS_MAX } else { limits.batch_commands_max };
     if sent.commands.len() > commands_max {
         let kind = if sent.atomic { "an atomic batch" } else { "a batch" };
-        return Err(Problem::new("too_large", format!("{kind} has at most {commands_max} commands")));
+        return Err(Problem::new(Code::TooLarge, format!("{kind} has at most {commands_max} commands")));
     }
     if sent.atomic && sent.dry_run {
         return Err(Problem::bad_request("dry_run goes with atomic: false"));

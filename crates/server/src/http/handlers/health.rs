@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use tally::core::Code;
 
 use super::Outcome;
 use crate::app::App;
@@ -24,17 +25,17 @@ pub async fn healthz() -> Response {
     responses((status = 200, description = "It does", body = Object), (status = 503, response = super::docs::ProblemResponse)))]
 pub async fn readyz(State(app): State<App>) -> Outcome {
     if *app.stopping.borrow() {
-        return Err(Problem::new("overloaded", "the server is stopping"));
+        return Err(Problem::new(Code::Overloaded, "the server is stopping"));
     }
     if app.tally.has_ended_partly() {
         let text = "a part of the server has ended by a panic, and some requests are not answered; restart it";
-        return Err(Problem::new("store_unavailable", text));
+        return Err(Problem::new(Code::StoreUnavailable, text));
     }
     match app.tally.ping().await {
         Ok(()) => Ok(reply::json(StatusCode::OK, &json!({"status": "ready"}))),
         Err(error) => {
             tracing::warn!(%error, "not ready");
-            Err(Problem::new("store_unavailable", "the store does not take writes now"))
+            Err(Problem::new(Code::StoreUnavailable, "the store does not take writes now"))
         }
     }
 }

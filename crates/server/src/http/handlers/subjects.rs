@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use tally::core::command::{Call as Asked, Command, JobReply};
 use tally::core::rows::{JobId, JobKind};
-use tally::core::{Query, SubjectId};
+use tally::core::{Code, Query, SubjectId};
 
 use super::{Outcome, ask};
 use crate::app::App;
@@ -84,6 +84,6 @@ pub async fn read_job(State(app): State<App>, caller: Caller, Segments(job): Seg
     caller.signed_in()?;
     let id = JobId::parse(&job);
     caller.may(Call::ReadJob, caller.own_subject().filter(|own| is_about(id, own)), None)?;
-    let id = id.ok_or_else(|| Problem::new("not_found", "there is no such job"))?;
+    let id = id.ok_or_else(|| Problem::new(Code::NotFound, "there is no such job"))?;
     Ok(reply::json(StatusCode::OK, &ask(&app, &caller, Query::Job(id)).await?))
 }

@@ -4,7 +4,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey};
 use tally_core::view::Wants;
-use tally_engine::{CommitError, Committed, Loaded, Mark, Seen, StoreError};
+use tally_engine::{CommitError, Committed, Loaded, Mark, Seen, StoreError, TooLarge};
 
 use crate::store::{Batch, Moment, Position, Store};
 use crate::{Embedded, codec, keys, store, unavailable};
@@ -38,7 +38,7 @@ impl Embedded {
 
     pub(crate) fn put(&self, made: Gathered, changes: &Changes, batch: &mut Batch) -> Result<Committed, CommitError> {
         let position = self.store.apply_if(batch, made.on).map_err(|error| match error {
-            store::StoreError::BatchTooLarge { .. } => CommitError::Store(StoreError::too_large()),
+            store::StoreError::BatchTooLarge { .. } => CommitError::Store(StoreError::TooLarge(TooLarge::Changes)),
             error => CommitError::Store(unavailable(error)),
         });
         batch.shrink();
@@ -67,7 +67,7 @@ impl Embedded {
             // No need to gather the rest of what will be refused.
             if batch.bytes() > self.store.batch_bytes_max() {
                 batch.shrink();
-                return Err(CommitError::Store(StoreError::too_large()));
+                return Err(CommitError::Store(StoreError::TooLarge(TooLarge::Changes)));
             }
         }
         let mut totals = Vec::new();

@@ -18,11 +18,11 @@ mod taken_back;
 use std::path::Path;
 use std::sync::Mutex;
 
-use tally_core::rows::{BoardKey, Changes, EdgeKey};
+use tally_core::rows::{BoardKey, Changes};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_engine::{
-    Audited, BoardFrom, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError,
+    Audited, BoardFrom, CommitError, Committed, Engine, Finding, Loaded, Mark, Mend, Page, Range, Seen, StoreError,
 };
 
 use boards::Boards;
@@ -131,8 +131,12 @@ impl Engine for Embedded {
         audit::audit(&snapshot, tell)
     }
 
-    async fn mend(&self, edge: &EdgeKey) -> Result<bool, StoreError> {
-        self.mend_edge(edge).await
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        match what {
+            Mend::Lists(edge) => self.mend_edge(edge).await,
+            // A total is one row.
+            Mend::Leftover(_) => Ok(false),
+        }
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

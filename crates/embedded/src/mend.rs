@@ -76,7 +76,7 @@ mod tests {
     use tally_core::time::Stamp;
     use tally_core::view::{View, Wants};
     use tally_core::{Name, ObjectId, SubjectId};
-    use tally_engine::{Engine, Finding, Range, Seen};
+    use tally_engine::{Engine, Finding, Mend, Range, Seen};
 
     use super::*;
     use crate::Options;
@@ -133,11 +133,11 @@ mod tests {
         let off: Vec<i64> = drifts.iter().map(|(_, by)| *by).collect();
         assert_eq!(off, [-1, -1], "the count of the post, and Carol's own: {drifts:?}");
         for stray in strays {
-            engine.mend(&stray).await.unwrap();
+            engine.mend(&Mend::Lists(stray)).await.unwrap();
         }
         let (strays, drifts) = findings(&engine).await;
         assert_eq!((strays, drifts.len()), (vec![], 2), "totals are mended by adding to them");
-        assert!(!engine.mend(&key("dave")).await.unwrap(), "what is right is left alone");
+        assert!(!engine.mend(&Mend::Lists(key("dave"))).await.unwrap(), "what is right is left alone");
         let list = ListKey { side: Side::Object, id: "post:1".into(), relation: None, hidden: false };
         let page = engine.scan(&Range::List { list, after: None }, 9).await.unwrap();
         let found: Vec<Key> = page.items.into_iter().map(|(key, _)| key).collect();

@@ -9,20 +9,26 @@ pub enum StoreError {
     /// Not until somebody looks at it.
     #[error("the store needs attention: {0}")]
     Broken(String),
+    /// More at once than can be done; nothing was written.
+    #[error("{0}")]
+    TooLarge(TooLarge),
 }
 
-/// Why one commit is refused by a store that would take half of it.
-const TOO_LARGE: &str = "these changes are more than the store takes at once";
+/// What there is too much of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TooLarge {
+    /// Bytes in one commit.
+    #[error("these changes are more than the store takes at once")]
+    Changes,
+    /// Loads before everything that decisions wait for is there.
+    #[error("a decision keeps asking for more rows")]
+    Rounds,
+}
 
 impl StoreError {
-    /// More changes than the store takes at once; nothing was written. Fewer commands may fit.
-    pub fn too_large() -> Self {
-        Self::Broken(TOO_LARGE.into())
-    }
-
-    /// Whether this is [`StoreError::too_large`].
+    /// Whether fewer commands at once may help: nothing was written.
     pub fn is_too_large(&self) -> bool {
-        matches!(self, Self::Broken(why) if why == TOO_LARGE)
+        matches!(self, Self::TooLarge(_))
     }
 
     /// Whether trying again later may help.

@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use tally_core::rows::Changes;
 use tally_core::time::Stamp;
-use tally_core::view::{Reading, Wants};
+use tally_core::view::Wants;
 
-use crate::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+use crate::{
+    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Mend, Nature, Page, Range, Seen,
+    StoreError,
+};
 
 /// How a step fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,11 +82,15 @@ impl<E: Engine> Engine for Faulty<E> {
         self.inner.ping().await
     }
 
-    fn is_shared(&self) -> bool {
-        self.inner.is_shared()
+    fn nature(&self) -> Nature {
+        self.inner.nature()
     }
 
-    fn reading(&self) -> Reading {
-        self.inner.reading()
+    fn follower(&self) -> Option<&Follower> {
+        self.inner.follower()
+    }
+
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        self.inner.mend(what).await
     }
 }

@@ -9,6 +9,7 @@ pub mod faulty;
 pub mod follow;
 pub mod memory;
 pub mod runner;
+mod together;
 
 use std::future::Future;
 
@@ -18,8 +19,10 @@ use tally_core::view::{Reading, View, Wants};
 use tally_core::{Cursor, Name, ObjectId, SubjectId};
 
 pub use clock::{Clock, SystemClock};
-pub use error::{CommitError, StoreError};
+pub use error::{CommitError, StoreError, TooLarge};
+pub use follow::Follower;
 pub use runner::{Failure, Runner, RunnerOptions, Settled};
+pub use together::Together;
 
 /// A place in the store's history: everything that was visible at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -200,10 +203,10 @@ pub enum Finding {
     Stray {
         /// What was found, for people.
         found: String,
-        /// The edge, where it is known and [`Engine::mend`] can put it right.
+        /// The edge, where it is known and [`Mend::Lists`] can put it right.
         edge: Option<EdgeKey>,
     },
-    /// A part of a total that nobody adds up. [`Engine::mend_total`] takes it away.
+    /// A part of a total that nobody adds up. [`Mend::Leftover`] takes it away.
     Leftover {
         /// What was found, for people.
         found: String,
@@ -232,6 +235,37 @@ pub enum Lease {
     Jobs,
     /// Setting up a new store.
     Setup,
+}
+
+/// What a store is like, so that it is asked in the way that suits it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Nature {
+    /// How much a batch asks of it. [`Reading::Lean`] is for one whose commits always give the totals that they added to.
+    pub reading: Reading,
+    /// How batches are decided and committed side by side. More than one lane is for a store that finds conflicts between them
+    /// as it does between servers.
+    pub lanes: Lanes,
+    /// Commands in one commit at most, for a store that serves nobody else meanwhile.
+    pub batch_commands_max: usize,
+    /// Whether other servers may be on the same store.
+    pub is_shared: bool,
+}
+
+impl Default for Nature {
+    /// One server, one batch after another.
+    fn default() -> Self {
+        let lanes = Lanes { count: 1, by: Side::Subject };
+        Self { reading: Reading::Whole, lanes, batch_commands_max: usize::MAX, is_shared: false }
+    }
+}
+
+/// What an audit found and a store can put right.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Mend {
+    /// The lists of an edge.
+    Lists(EdgeKey),
+    /// What is left of a total and counts nowhere.
+    Leftover(TotalKey),
 }
 
 /// Several batches at once.
@@ -280,70 +314,22 @@ pub trait Engine: Send + Sync + 'static {
     fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send))
     -> impl Future<Output = Result<Audited, StoreError>> + Send;
 
-    /// Puts the lists of an edge right. False where the store does not know how.
-    fn mend(&self, _edge: &EdgeKey) -> impl Future<Output = Result<bool, StoreError>> + Send {
-        async { Ok(false) }
-    }
-
-    /// Takes away what is left of a total and counts nowhere. False where there is nothing.
-    fn mend_total(&self, _total: &TotalKey) -> impl Future<Output = Result<bool, StoreError>> + Send {
-        async { Ok(false) }
-    }
-
     /// Whether the store answers and takes writes.
     fn ping(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// How much a batch asks of this store. [`Reading::Lean`] is for one whose commits always give
-    /// the totals that they added to.
-    fn reading(&self) -> Reading {
-        Reading::Whole
+    /// What the store is like.
+    fn nature(&self) -> Nature {
+        Nature::default()
     }
 
-    /// How batches are decided and committed side by side. More than one lane is for a store that
-    /// finds conflicts between them as it does between servers.
-    fn lanes(&self) -> Lanes {
-        Lanes { count: 1, by: Side::Subject }
+    /// What the servers on one store have in common; nothing where one server has it to itself. See [`Together`].
+    fn follower(&self) -> Option<&Follower> {
+        None
     }
 
-    /// Commands in one commit at most, for a store that serves nobody else meanwhile.
-    fn batch_commands_max(&self) -> usize {
-        usize::MAX
-    }
-
-    /// Whether other servers may be on the same store. The calls below matter only then.
-    fn is_shared(&self) -> bool {
-        false
-    }
-
-    /// Takes a piece of work for this server, or goes on holding it; false if another server has it.
-    /// It falls back by itself when the server dies.
-    fn lease(&self, _work: Lease) -> impl Future<Output = Result<bool, StoreError>> + Send {
-        async { Ok(true) }
-    }
-
-    /// Gives it back.
-    fn release(&self, _work: Lease) -> impl Future<Output = ()> + Send {
-        async {}
-    }
-
-    /// Says that the counts of these objects are watched here, or are no more, so that other servers
-    /// tell of them.
-    fn attend(&self, _objects: Vec<ObjectId>, _watched: bool) {}
-
-    /// Tells every server that watches one of them that these totals have changed.
-    fn tell_changed(&self, _totals: &[(TotalKey, i64)]) {}
-
-    /// Tells every server, this one too, soon and without waiting.
-    fn tell(&self, _news: News) {}
-
-    /// Waits for news. For one listener.
-    fn news(&self) -> impl Future<Output = News> + Send {
-        std::future::pending()
-    }
-
-    /// Whether a part that listens, tells or leases has ended by a panic: then this server is to be restarted.
-    fn has_ended_partly(&self) -> bool {
-        false
+    /// Puts right what an audit found. False where there is nothing to put right, or the store does not know how.
+    fn mend(&self, _what: &Mend) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        async { Ok(false) }
     }
 
     /// Lets go of the store.

@@ -9,7 +9,8 @@ use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 
 use crate::{
-    Audited, BoardFrom, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Place, Range, Seen, StoreError,
+    Audited, BoardFrom, CommitError, Committed, Engine, Finding, Loaded, Mark, Nature, Page, Place, Range, Seen,
+    StoreError,
 };
 
 /// Rows in ordered maps behind one lock.
@@ -146,8 +147,8 @@ impl Engine for Memory {
     }
 
     /// As a store that is shared, so that the rules are held to it here too.
-    fn reading(&self) -> Reading {
-        Reading::Lean
+    fn nature(&self) -> Nature {
+        Nature { reading: Reading::Lean, ..Nature::default() }
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {

@@ -50,7 +50,7 @@ CREATE TABLE attendance_day (
     PRIMARY KEY (sheet, day)
 ) WITH (fillfactor = 70);
 
--- Who was there: a Roaring bitmap of the lower 16 bits of their numbers; chunk is the upper part.
+-- Who was there: a Roaring bitmap of the lower 13 bits of their numbers; chunk is the upper part.
 CREATE TABLE attendance_chunk (
     sheet text COLLATE "C" NOT NULL,
     day   date NOT NULL,

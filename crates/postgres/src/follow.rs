@@ -18,8 +18,6 @@ use crate::connection::{Connection, Connector, within};
 /// After how many seconds of silence a server counts as gone.
 const GONE_AFTER_S: f64 = 10.0;
 
-pub(crate) type Follower = tally_engine::follow::Follower<Notify>;
-
 /// Where to listen.
 pub(crate) struct Notify {
     id: i64,
@@ -90,7 +88,7 @@ impl Line for Listening {
         })
     }
 
-    async fn beat(&mut self, attended: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
+    async fn beat(&mut self, watching: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
         let sql = "
             WITH me AS (
                 INSERT INTO server (id, name, version, seen_at) VALUES ($1, $2, $3, now())
@@ -105,13 +103,13 @@ impl Line for Listening {
             rows.first().map_or((0, true, false), |row| (row.get::<_, i64>(0), row.get(1), row.get(2)));
         // Whoever was silent for too long was taken for gone, with all that it watches.
         if is_new {
-            self.attend(attended, attended).await?;
+            self.watch(watching, watching).await?;
         }
         // A lock lasts as long as its connection.
-        Ok(Beat { watched: watched || !attended.is_empty(), missed: gone > 0 || is_new, leases: leases.to_vec() })
+        Ok(Beat { watched: watched || !watching.is_empty(), missed: gone > 0 || is_new, leases: leases.to_vec() })
     }
 
-    async fn attend(&mut self, attended: &BTreeSet<ObjectId>, _new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
+    async fn watch(&mut self, watching: &BTreeSet<ObjectId>, _new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
         // New ones are told to all as changed, this server too: that comes back when the others have heard of the watch.
         let sql = "
             WITH gone AS (DELETE FROM watch WHERE server = $1 AND NOT object = ANY($2)),
@@ -119,7 +117,7 @@ impl Line for Listening {
                     ON CONFLICT DO NOTHING RETURNING object)
             SELECT pg_notify($3, 'watch') IS NULL, pg_notify($3, 'count ' || object) IS NULL FROM new";
         let (id, channel) = (self.id, self.connector.options.channel());
-        let objects: Vec<&str> = attended.iter().map(ObjectId::as_str).collect();
+        let objects: Vec<&str> = watching.iter().map(ObjectId::as_str).collect();
         self.query(sql, &[&id, &objects, &channel]).await.map(drop)
     }
 

@@ -43,19 +43,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool::Runtime;
-use tally_core::ObjectId;
-use tally_core::rows::{Changes, Side, TotalKey};
+use tally_core::rows::{Changes, Side};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Lanes, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+    Audited, CommitError, Committed, Engine, Finding, Follower, Lanes, Loaded, Mark, Mend, Nature, Page, Range, Seen,
+    StoreError,
 };
 use tokio_postgres::types::ToSql;
 
 use connection::{Connector, Pool, Pooled, no_connection, within};
 use cut::Tended;
 pub use facts::{Facts, SchemaFacts};
-use follow::Follower;
 pub use options::Options;
 use spread::Spread;
 
@@ -176,8 +175,12 @@ impl Engine for Postgres {
         self.recount(tell).await
     }
 
-    async fn mend_total(&self, total: &TotalKey) -> Result<bool, StoreError> {
-        self.drop_leftovers(total).await
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        match what {
+            // Lists are indexes of the edges.
+            Mend::Lists(_) => Ok(false),
+            Mend::Leftover(total) => self.drop_leftovers(total).await,
+        }
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -191,45 +194,14 @@ impl Engine for Postgres {
         }
     }
 
-    fn reading(&self) -> Reading {
-        Reading::Lean
+    /// While one batch is being made durable, another one is decided: on another connection, which is another processor to
+    /// PostgreSQL.
+    fn nature(&self) -> Nature {
+        let lanes = Lanes { count: self.connector.options.lanes, by: Side::Subject };
+        Nature { reading: Reading::Lean, lanes, is_shared: true, ..Nature::default() }
     }
 
-    /// While one batch is being made durable, another one is decided: on another connection, which is
-    /// another processor to PostgreSQL.
-    fn lanes(&self) -> Lanes {
-        Lanes { count: self.connector.options.lanes, by: Side::Subject }
-    }
-
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    async fn lease(&self, work: Lease) -> Result<bool, StoreError> {
-        self.follower.lease(work).await
-    }
-
-    async fn release(&self, work: Lease) {
-        self.follower.release(work);
-    }
-
-    fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
-        self.follower.attend(objects, watched);
-    }
-
-    fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
-        self.follower.tell_changed(totals);
-    }
-
-    fn tell(&self, news: News) {
-        self.follower.tell(news);
-    }
-
-    async fn news(&self) -> News {
-        self.follower.news().await
-    }
-
-    fn has_ended_partly(&self) -> bool {
-        self.follower.has_ended()
+    fn follower(&self) -> Option<&Follower> {
+        Some(&self.follower)
     }
 }

@@ -173,7 +173,10 @@ impl Redis {
             }
             Err(_) => {}
         }
-        let (StoreError::Unavailable(why) | StoreError::Broken(why)) = why;
+        let why = match why {
+            StoreError::Unavailable(why) | StoreError::Broken(why) => why,
+            StoreError::TooLarge(why) => why.to_string(),
+        };
         let why = format!("whether this was done is not known, since its answer was lost: {why}");
         Fate::Unknown(StoreError::Unavailable(why))
     }

@@ -29,15 +29,13 @@ const OBJECTS_AT_ONCE: usize = 500;
 /// What a server says to itself, to know that it hears.
 const HERE: &str = "here";
 
-pub(crate) type Follower = tally_engine::follow::Follower<Publish>;
-
 /// What the task works with.
 pub(crate) struct Means {
     pub(crate) server: String,
     pub(crate) keys: Keys,
     pub(crate) link: Arc<Link>,
     pub(crate) lease: Script,
-    pub(crate) attend: Script,
+    pub(crate) watch: Script,
 }
 
 /// Where to listen.
@@ -115,13 +113,13 @@ impl Means {
     }
 
     /// Says that these are watched. Gives how many of them nobody knew to be.
-    async fn attend(&self, objects: &BTreeSet<ObjectId>) -> Result<i64, StoreError> {
+    async fn watch(&self, objects: &BTreeSet<ObjectId>) -> Result<i64, StoreError> {
         let mut new = 0;
         let objects: Vec<&ObjectId> = objects.iter().collect();
         for objects in objects.chunks(OBJECTS_AT_ONCE) {
             let mut ask = Ask::new([self.watched()], &[HELD_FOR_MS]);
             objects.iter().for_each(|object| ask.words.push(object.as_str()));
-            new += number(Some(self.link.run(&self.attend, &ask).await?))?;
+            new += number(Some(self.link.run(&self.watch, &ask).await?))?;
         }
         Ok(new)
     }
@@ -151,7 +149,7 @@ impl Line for Subscribed {
     }
 
     /// A subscription whose other end has gone without a word is silent for ever; so a server also listens for itself.
-    async fn beat(&mut self, attended: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
+    async fn beat(&mut self, watching: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
         if self.heard_at.elapsed() > DEAF_AFTER {
             return Err(StoreError::Unavailable("nothing is heard from Redis any more".into()));
         }
@@ -163,12 +161,12 @@ impl Line for Subscribed {
             }
         }
         // A fail-over may have lost what was watched, and nobody was told of what changed meanwhile.
-        let missed = self.means.attend(attended).await? > 0;
+        let missed = self.means.watch(watching).await? > 0;
         Ok(Beat { watched: true, missed, leases: held })
     }
 
-    async fn attend(&mut self, _attended: &BTreeSet<ObjectId>, new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
-        self.means.attend(new).await.map(drop)
+    async fn watch(&mut self, _watching: &BTreeSet<ObjectId>, new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
+        self.means.watch(new).await.map(drop)
     }
 
     async fn tell(&mut self, changed: &BTreeSet<ObjectId>, words: &BTreeSet<Word>) -> Result<(), StoreError> {

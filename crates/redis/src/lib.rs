@@ -56,19 +56,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tally_core::ObjectId;
-use tally_core::rows::{Changes, EdgeKey, Side, TotalKey};
+use tally_core::rows::{Changes, Side};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Lanes, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+    Audited, CommitError, Committed, Engine, Finding, Follower, Lanes, Loaded, Mark, Mend, Nature, Page, Range, Seen,
+    StoreError,
 };
 
 use bulk::Listed;
 use connection::Link;
 pub use facts::Facts;
 use fence::Fence;
-use follow::Follower;
 use keys::Keys;
 use numbered::Numbers;
 pub use options::Options;
@@ -120,7 +119,7 @@ impl Redis {
             keys: keys.clone(),
             link: link.clone(),
             lease: scripts::lease(),
-            attend: scripts::attend(),
+            watch: scripts::watch(),
         })));
         Self {
             keys,
@@ -204,8 +203,12 @@ impl Engine for Redis {
         self.recount(tell).await
     }
 
-    async fn mend(&self, edge: &EdgeKey) -> Result<bool, StoreError> {
-        self.mend_edge(edge).await
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        match what {
+            Mend::Lists(edge) => self.mend_edge(edge).await,
+            // A total is in one place.
+            Mend::Leftover(_) => Ok(false),
+        }
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
@@ -215,49 +218,15 @@ impl Engine for Redis {
         }
     }
 
-    fn reading(&self) -> Reading {
-        Reading::Counted
+    /// On a Cluster the likes of one object go together, since they are in one slot. A script has Redis to itself, so it is kept
+    /// short.
+    fn nature(&self) -> Nature {
+        let by = if self.keys.slots { Side::Object } else { Side::Subject };
+        let lanes = Lanes { count: self.options().lanes, by };
+        Nature { reading: Reading::Counted, lanes, batch_commands_max: BATCH_COMMANDS_MAX, is_shared: true }
     }
 
-    /// On a Cluster the likes of one object go together, since they are in one slot.
-    fn lanes(&self) -> Lanes {
-        Lanes { count: self.options().lanes, by: if self.keys.slots { Side::Object } else { Side::Subject } }
-    }
-
-    /// A script has Redis to itself, so it is kept short.
-    fn batch_commands_max(&self) -> usize {
-        BATCH_COMMANDS_MAX
-    }
-
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    async fn lease(&self, work: Lease) -> Result<bool, StoreError> {
-        self.follower.lease(work).await
-    }
-
-    async fn release(&self, work: Lease) {
-        self.follower.release(work);
-    }
-
-    fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
-        self.follower.attend(objects, watched);
-    }
-
-    fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
-        self.follower.tell_changed(totals);
-    }
-
-    fn tell(&self, news: News) {
-        self.follower.tell(news);
-    }
-
-    async fn news(&self) -> News {
-        self.follower.news().await
-    }
-
-    fn has_ended_partly(&self) -> bool {
-        self.follower.has_ended()
+    fn follower(&self) -> Option<&Follower> {
+        Some(&self.follower)
     }
 }

@@ -65,6 +65,6 @@ pub(crate) fn lease() -> Script {
 }
 
 /// Objects that are watched.
-pub(crate) fn attend() -> Script {
-    Script::new(include_str!("scripts/attend.lua").to_owned(), true)
+pub(crate) fn watch() -> Script {
+    Script::new(include_str!("scripts/watch.lua").to_owned(), true)
 }

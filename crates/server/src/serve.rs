@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tally::core::command::{Call, Command};
 use tally::core::rows::Role;
-use tally::engine::{Engine, Lease, RunnerOptions};
+use tally::engine::{Lease, RunnerOptions, Together};
 use tally::{Options, Tally};
 use tally_settings::{DEV_WARNING, Settings, Sync};
 use tokio::net::TcpListener;
@@ -95,7 +95,7 @@ async fn prepare_keys(tally: &Tally, auth: &Authenticator, settings: &Settings) 
     } else {
         None
     };
-    tally.engine().release(Lease::Setup).await;
+    tally.engine().release(Lease::Setup);
     Ok(made)
 }
 

@@ -2,27 +2,24 @@
 
 use std::sync::Arc;
 
-use tally::core::ObjectId;
-use tally::core::rows::{Changes, TotalKey};
+use tally::core::rows::Changes;
 use tally::core::time::Stamp;
-use tally::core::view::{Reading, Wants};
-use tally::engine::follow::Follower;
+use tally::core::view::Wants;
 use tally::engine::{
-    Audited, CommitError, Committed, Engine, Finding, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Nature, Page, Range, Seen, StoreError,
 };
 
 use crate::clock::SimClock;
 use crate::link::Link;
 use crate::now;
 use crate::store::Store;
-use crate::wire::SimWire;
 
 /// The store at the end of one server's link.
 pub(crate) struct SimEngine {
     pub(crate) store: Arc<Store>,
     pub(crate) link: Arc<Link>,
     pub(crate) clock: SimClock,
-    pub(crate) follower: Follower<SimWire>,
+    pub(crate) follower: Follower,
 }
 
 impl Engine for SimEngine {
@@ -76,39 +73,11 @@ impl Engine for SimEngine {
         self.link.call(|| ()).await
     }
 
-    fn reading(&self) -> Reading {
-        self.store.reading
+    fn nature(&self) -> Nature {
+        Nature { reading: self.store.reading, is_shared: true, ..Nature::default() }
     }
 
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    async fn lease(&self, work: Lease) -> Result<bool, StoreError> {
-        self.follower.lease(work).await
-    }
-
-    async fn release(&self, work: Lease) {
-        self.follower.release(work);
-    }
-
-    fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
-        self.follower.attend(objects, watched);
-    }
-
-    fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
-        self.follower.tell_changed(totals);
-    }
-
-    fn tell(&self, news: News) {
-        self.follower.tell(news);
-    }
-
-    async fn news(&self) -> News {
-        self.follower.news().await
-    }
-
-    fn has_ended_partly(&self) -> bool {
-        self.follower.has_ended()
+    fn follower(&self) -> Option<&Follower> {
+        Some(&self.follower)
     }
 }

@@ -84,7 +84,7 @@ impl Bus {
         }
     }
 
-    fn attend(&self, objects: &BTreeSet<ObjectId>) {
+    fn watch(&self, objects: &BTreeSet<ObjectId>) {
         let (mut watched, time) = (lock(&self.watched), Instant::now());
         watched.retain(|_, until| *until > time);
         watched.extend(objects.iter().map(|object| (object.clone(), time + WATCHED_FOR)));
@@ -151,16 +151,16 @@ impl Line for SimLine {
         }
     }
 
-    async fn beat(&mut self, attended: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
+    async fn beat(&mut self, watching: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
         let held = self.link.call(|| {
-            self.bus.attend(attended);
+            self.bus.watch(watching);
             leases.iter().copied().filter(|work| self.store.lease(*work, self.mailbox.server)).collect()
         });
         Ok(Beat { watched: true, missed: false, leases: held.await? })
     }
 
-    async fn attend(&mut self, _attended: &BTreeSet<ObjectId>, new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
-        self.link.call(|| self.bus.attend(new)).await
+    async fn watch(&mut self, _attended: &BTreeSet<ObjectId>, new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
+        self.link.call(|| self.bus.watch(new)).await
     }
 
     async fn tell(&mut self, changed: &BTreeSet<ObjectId>, words: &BTreeSet<Word>) -> Result<(), StoreError> {

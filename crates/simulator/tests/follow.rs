@@ -48,7 +48,7 @@ impl Line for Test {
         Ok(Beat { watched: true, missed: false, leases: leases.to_vec() })
     }
 
-    async fn attend(&mut self, _attended: &BTreeSet<ObjectId>, _new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
+    async fn watch(&mut self, _attended: &BTreeSet<ObjectId>, _new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use tally_core::limits::SWEEP_EDGES_MAX;
 use tally_core::rows::{JobId, Key, LimitKey, ReplayKey, RowKind};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
-use tally_engine::{Clock, Engine, Range, Runner};
+use tally_engine::{Clock, Engine, Range, Runner, Together};
 
 use crate::Error;
 

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use tally_core::ObjectId;
-use tally_core::rows::{Changes, EdgeKey, TotalKey};
+use tally_core::rows::Changes;
 use tally_core::time::Stamp;
-use tally_core::view::{Reading, Wants};
+use tally_core::view::Wants;
 use tally_embedded::Embedded;
 use tally_engine::memory::Memory;
 use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Lanes, Lease, Loaded, Mark, News, Page, Range, Seen, StoreError,
+    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Mend, Nature, Page, Range, Seen,
+    StoreError,
 };
 use tally_postgres::Postgres;
 use tally_redis::Redis;
@@ -173,60 +173,20 @@ impl Engine for AnyEngine {
         each!(self, engine => engine.audit(tell), .await)
     }
 
-    async fn mend(&self, edge: &EdgeKey) -> Result<bool, StoreError> {
-        each!(self, engine => engine.mend(edge), .await)
-    }
-
-    async fn mend_total(&self, total: &TotalKey) -> Result<bool, StoreError> {
-        each!(self, engine => engine.mend_total(total), .await)
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        each!(self, engine => engine.mend(what), .await)
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
         each!(self, engine => engine.ping(), .await)
     }
 
-    fn reading(&self) -> Reading {
-        each!(self, engine => engine.reading())
+    fn nature(&self) -> Nature {
+        each!(self, engine => engine.nature())
     }
 
-    fn lanes(&self) -> Lanes {
-        each!(self, engine => engine.lanes())
-    }
-
-    fn batch_commands_max(&self) -> usize {
-        each!(self, engine => engine.batch_commands_max())
-    }
-
-    fn is_shared(&self) -> bool {
-        each!(self, engine => engine.is_shared())
-    }
-
-    async fn lease(&self, work: Lease) -> Result<bool, StoreError> {
-        each!(self, engine => engine.lease(work), .await)
-    }
-
-    async fn release(&self, work: Lease) {
-        each!(self, engine => engine.release(work), .await);
-    }
-
-    fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
-        each!(self, engine => engine.attend(objects, watched));
-    }
-
-    fn tell_changed(&self, totals: &[(TotalKey, i64)]) {
-        each!(self, engine => engine.tell_changed(totals));
-    }
-
-    fn tell(&self, news: News) {
-        each!(self, engine => engine.tell(news));
-    }
-
-    async fn news(&self) -> News {
-        each!(self, engine => engine.news(), .await)
-    }
-
-    fn has_ended_partly(&self) -> bool {
-        each!(self, engine => engine.has_ended_partly())
+    fn follower(&self) -> Option<&Follower> {
+        each!(self, engine => engine.follower())
     }
 
     async fn close(&self) {

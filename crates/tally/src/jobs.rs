@@ -9,7 +9,7 @@ use tally_core::command::{Call, Command, Reply};
 use tally_core::limits::SWEEP_EDGES_MAX;
 use tally_core::rows::{Job, JobId, Key, ListKey, Row, Side, Work};
 use tally_core::view::Wants;
-use tally_engine::{Clock, Engine, Lease, Place, Range, Runner};
+use tally_engine::{Clock, Engine, Lease, Place, Range, Runner, Together};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use tally_core::command::{Call, Command, Decided, EdgeReply, Reply};
 use tally_core::{Auth, Catalog, Name, ObjectId, SubjectId, Timestamp};
-use tally_engine::{Clock, Engine, News, Runner, RunnerOptions, StoreError, SystemClock};
+use tally_engine::{Clock, Engine, News, Runner, RunnerOptions, StoreError, SystemClock, Together};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -117,11 +117,11 @@ impl<E: Engine> Tally<E> {
         copy::refuse_unfinished(&*engine).await?;
         let emptied = ties::refuse_changed(&*engine, &options.catalog).await?;
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        let attend = engine.is_shared().then(|| {
+        let watch = engine.is_shared().then(|| {
             let engine = engine.clone();
-            Box::new(move |objects, watched| engine.attend(objects, watched)) as live::Attend
+            Box::new(move |objects, watched| engine.watch(objects, watched)) as live::Watch
         });
-        let hub = Arc::new(Hub::new(options.subscriptions_max, attend));
+        let hub = Arc::new(Hub::new(options.subscriptions_max, watch));
         let catalog = Arc::new(options.catalog);
         let observer: tally_engine::runner::Observer = {
             let (hub, engine, outer) = (hub.clone(), engine.clone(), options.observer);
@@ -182,15 +182,7 @@ impl<E: Engine> Tally<E> {
 
     /// Applies one call: decided, durable, answered.
     pub async fn apply(&self, call: Call) -> Result<Decided, Error> {
-        let begins_job = matches!(
-            call.command,
-            Command::Forget { .. }
-                | Command::Suspend { .. }
-                | Command::Restore { .. }
-                | Command::DeleteObject { .. }
-                | Command::Verify { .. }
-        );
-        let changes_keys = matches!(call.command, Command::PutApiKey { .. } | Command::RevokeApiKey { .. });
+        let (begins_job, changes_keys) = (call.command.begins_job(), call.command.changes_keys());
         let runner = self.runner()?;
         if !(begins_job || changes_keys) {
             return Ok(runner.apply(call).await?);

@@ -27,11 +27,11 @@ pub struct Hub {
     subscriptions: AtomicUsize,
     subscriptions_max: usize,
     /// Told what is watched here, so that other servers tell of it; nobody where there are no others.
-    attend: Option<Attend>,
+    watch: Option<Watch>,
 }
 
 /// Says of some objects that they are watched, or are no more.
-pub(crate) type Attend = Box<dyn Fn(Vec<ObjectId>, bool) + Send + Sync>;
+pub(crate) type Watch = Box<dyn Fn(Vec<ObjectId>, bool) + Send + Sync>;
 
 #[derive(Default)]
 struct Mailbox {
@@ -77,9 +77,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hub {
-    pub(crate) fn new(subscriptions_max: usize, attend: Option<Attend>) -> Self {
+    pub(crate) fn new(subscriptions_max: usize, watch: Option<Watch>) -> Self {
         let subscriptions_max = if subscriptions_max == 0 { SUBSCRIPTIONS_MAX } else { subscriptions_max };
-        Self { watchers: Mutex::default(), subscriptions: AtomicUsize::new(0), subscriptions_max, attend }
+        Self { watchers: Mutex::default(), subscriptions: AtomicUsize::new(0), subscriptions_max, watch }
     }
 
     pub(crate) fn subscribe(self: &Arc<Self>, objects: &[ObjectId], relations: &[Name]) -> Result<Subscription, Error> {
@@ -95,8 +95,8 @@ impl Hub {
             watchers.entry(pair.clone()).or_default().push(mailbox.clone());
         }
         // With the lock held, so that what is said last of an object is true.
-        if let Some(attend) = &self.attend {
-            attend(objects.to_vec(), true);
+        if let Some(watch) = &self.watch {
+            watch(objects.to_vec(), true);
         }
         drop(watchers);
         Ok(Subscription { hub: self.clone(), watched, mailbox })
@@ -167,12 +167,12 @@ impl Drop for Subscription {
                 }
             }
         }
-        if let Some(attend) = &self.hub.attend {
+        if let Some(watch) = &self.hub.watch {
             let mut left: BTreeSet<ObjectId> = self.watched.iter().map(|(object, _)| object.clone()).collect();
             for (object, _) in watchers.keys() {
                 left.remove(object);
             }
-            attend(left.into_iter().collect(), false);
+            watch(left.into_iter().collect(), false);
         }
         drop(watchers);
         self.hub.subscriptions.fetch_sub(1, Ordering::SeqCst);

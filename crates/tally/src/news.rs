@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
 use tally_core::{Catalog, ObjectId};
-use tally_engine::{Engine, News, StoreError};
+use tally_engine::{Engine, News, StoreError, Together};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 

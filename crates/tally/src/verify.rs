@@ -13,7 +13,7 @@ use tally_core::Refusal;
 use tally_core::command::{Call, Command, JobReply, Recount, Reply};
 use tally_core::rows::{DriftItem, EdgeKey, Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
 use tally_core::view::Wants;
-use tally_engine::{Engine, Failure, Finding, Runner, StoreError};
+use tally_engine::{Engine, Failure, Finding, Mend, Runner, StoreError};
 
 use crate::Error;
 
@@ -211,10 +211,10 @@ impl<E: Engine> Verifying<E> {
             }
         }
         for edge in found.strays {
-            repaired += u64::from(self.engine.mend(&edge).await?);
+            repaired += u64::from(self.engine.mend(&Mend::Lists(edge)).await?);
         }
         for total in found.leftovers {
-            repaired += u64::from(self.engine.mend_total(&total).await?);
+            repaired += u64::from(self.engine.mend(&Mend::Leftover(total)).await?);
         }
         Ok(repaired)
     }

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tally_core::rows::{Changes, Key, Row};
 use tally_core::time::{Stamp, Timestamp};
-use tally_core::view::{Reading, View, Wants};
+use tally_core::view::{View, Wants};
 use tally_engine::memory::Memory;
 use tally_engine::{
-    Audited, Clock, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError, SystemClock,
+    Audited, Clock, CommitError, Committed, Engine, Finding, Loaded, Mark, Nature, Page, Range, Seen, StoreError,
+    SystemClock,
 };
 
 use crate::EngineFactory;
@@ -128,12 +129,8 @@ impl Engine for Broken {
         Ok(loaded)
     }
 
-    fn reading(&self) -> Reading {
-        self.shared.memory.reading()
-    }
-
-    fn is_shared(&self) -> bool {
-        true
+    fn nature(&self) -> Nature {
+        Nature { is_shared: true, ..self.shared.memory.nature() }
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {

@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tally_core::rows::Changes;
 use tally_core::time::Stamp;
-use tally_core::view::{Reading, Wants};
+use tally_core::view::Wants;
 use tally_engine::faulty::Fault;
-use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+use tally_engine::{
+    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Mend, Nature, Page, Range, Seen,
+    StoreError,
+};
 
 use crate::random::Random;
 
@@ -81,12 +84,16 @@ impl<E: Engine> Engine for Line<E> {
         loaded
     }
 
-    fn reading(&self) -> Reading {
-        self.engine.reading()
+    fn nature(&self) -> Nature {
+        self.engine.nature()
     }
 
-    fn is_shared(&self) -> bool {
-        self.engine.is_shared()
+    fn follower(&self) -> Option<&Follower> {
+        self.engine.follower()
+    }
+
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        self.engine.mend(what).await
     }
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {

@@ -227,13 +227,31 @@ pub enum ScoreChange {
 impl Command {
     /// How many commands this counts as in a batch.
     pub fn weight(&self) -> usize {
-        match self {
-            Self::Batch { commands, .. } | Self::Rehearse { commands } => commands.len().max(1),
-            Self::Sweep { edges, .. } => edges.len().max(1),
-            Self::Expire { replays } => replays.len().max(1),
-            Self::ExpireLimits { limits } => limits.len().max(1),
-            Self::ExpireJobs { jobs } => jobs.len().max(1),
+        let many = match self {
+            Self::Batch { commands, .. } | Self::Rehearse { commands } => commands.len(),
+            Self::Sweep { edges, .. } => edges.len(),
+            Self::Expire { replays } => replays.len(),
+            Self::ExpireLimits { limits } => limits.len(),
+            Self::ExpireJobs { jobs } => jobs.len(),
             _ => 1,
+        };
+        many.max(1)
+    }
+
+    /// Whether there is a job to be carried when it is done.
+    pub fn begins_job(&self) -> bool {
+        match self {
+            Self::Batch { commands, .. } => commands.iter().any(Self::begins_job),
+            Self::Verify { .. } => true,
+            other => other.job().is_some(),
+        }
+    }
+
+    /// Whether other servers have to look at API keys again when it is done.
+    pub fn changes_keys(&self) -> bool {
+        match self {
+            Self::Batch { commands, .. } => commands.iter().any(Self::changes_keys),
+            other => matches!(other, Self::PutApiKey { .. } | Self::RevokeApiKey { .. }),
         }
     }
 

@@ -11,6 +11,7 @@ mod task;
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tally_core::ObjectId;
@@ -38,14 +39,14 @@ pub trait Line: Send {
     /// Says every few seconds that this server is there, watches these objects and does this work.
     fn beat(
         &mut self,
-        attended: &BTreeSet<ObjectId>,
+        watching: &BTreeSet<ObjectId>,
         leases: &[Lease],
     ) -> impl Future<Output = Result<Beat, StoreError>> + Send;
 
     /// Says which objects are watched here, and which of them nobody was told of before.
-    fn attend(
+    fn watch(
         &mut self,
-        attended: &BTreeSet<ObjectId>,
+        watching: &BTreeSet<ObjectId>,
         new: &BTreeSet<ObjectId>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
@@ -125,28 +126,28 @@ impl Word {
 }
 
 /// The handle of the task, which starts when it is first needed.
-pub struct Follower<W: Wire> {
+pub struct Follower {
     shared: Arc<Shared>,
-    idle: Mutex<Option<Task<W>>>,
+    idle: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
 }
 
-impl<W: Wire> Follower<W> {
+impl Follower {
     /// A follower that has not begun.
-    pub fn new(wire: W) -> Self {
+    pub fn new(wire: impl Wire) -> Self {
         Self::start(wire, false)
     }
 
     /// One that begins to gather anew at every event, and so says nothing for as long as they come. Only for the
     /// simulator, which must find it.
     #[doc(hidden)]
-    pub fn gathering_anew(wire: W) -> Self {
+    pub fn gathering_anew(wire: impl Wire) -> Self {
         Self::start(wire, true)
     }
 
-    fn start(wire: W, gathers_anew: bool) -> Self {
+    fn start(wire: impl Wire, gathers_anew: bool) -> Self {
         let shared = Arc::new(Shared::default());
         let task = Task::new(wire, shared.clone(), gathers_anew);
-        Self { shared, idle: Mutex::new(Some(task)) }
+        Self { shared, idle: Mutex::new(Some(Box::pin(task.run()))) }
     }
 
     /// Takes a piece of work, or goes on holding it; false if another server has it.
@@ -162,9 +163,9 @@ impl<W: Wire> Follower<W> {
     }
 
     /// Says that these objects are watched here, or are no more.
-    pub fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
+    pub fn watch(&self, objects: Vec<ObjectId>, watched: bool) {
         self.begin();
-        self.shared.attend(objects, watched);
+        self.shared.watch(objects, watched);
     }
 
     /// Tells who watches one of them that these totals have changed.
@@ -221,12 +222,12 @@ impl<W: Wire> Follower<W> {
 
     fn begin(&self) {
         if let Some(task) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            tokio::spawn(task.run());
+            tokio::spawn(task);
         }
     }
 }
 
-impl<W: Wire> Drop for Follower<W> {
+impl Drop for Follower {
     fn drop(&mut self) {
         self.shared.close();
     }

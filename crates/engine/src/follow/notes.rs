@@ -35,11 +35,11 @@ pub(super) struct Shared {
 struct Notes {
     asks: Vec<Ask>,
     /// Objects that are watched here.
-    attended: BTreeSet<ObjectId>,
+    watching: BTreeSet<ObjectId>,
     /// Those of them that others do not know of yet.
     unsaid: BTreeSet<ObjectId>,
     /// Whether what is watched has changed in any way.
-    reattend: bool,
+    is_told_anew: bool,
     /// Objects that changed here, not yet told.
     changed: BTreeSet<ObjectId>,
     /// Other news, not yet told.
@@ -81,16 +81,16 @@ impl Shared {
         });
     }
 
-    pub(super) fn attend(&self, objects: Vec<ObjectId>, watched: bool) {
+    pub(super) fn watch(&self, objects: Vec<ObjectId>, watched: bool) {
         self.note(|notes| {
-            notes.reattend = true;
+            notes.is_told_anew = true;
             for object in objects {
                 if watched {
                     notes.unsaid.insert(object.clone());
-                    notes.attended.insert(object);
+                    notes.watching.insert(object);
                 } else {
                     notes.unsaid.remove(&object);
-                    notes.attended.remove(&object);
+                    notes.watching.remove(&object);
                 }
             }
         });
@@ -140,25 +140,25 @@ impl Shared {
 
     pub(super) fn is_due(&self) -> bool {
         let notes = lock(&self.notes);
-        notes.reattend || !notes.changed.is_empty() || !notes.words.is_empty()
+        notes.is_told_anew || !notes.changed.is_empty() || !notes.words.is_empty()
     }
 
-    pub(super) fn attended(&self) -> BTreeSet<ObjectId> {
-        lock(&self.notes).attended.clone()
+    pub(super) fn watching(&self) -> BTreeSet<ObjectId> {
+        lock(&self.notes).watching.clone()
     }
 
     /// Others may have forgotten what is watched here.
     pub(super) fn forget_said(&self) {
         let mut notes = lock(&self.notes);
-        notes.unsaid = notes.attended.clone();
-        notes.reattend = true;
+        notes.unsaid = notes.watching.clone();
+        notes.is_told_anew = true;
     }
 
     /// What is watched here and which of it is new, if that has changed.
-    pub(super) fn take_attended(&self) -> Option<(BTreeSet<ObjectId>, BTreeSet<ObjectId>)> {
+    pub(super) fn take_watching(&self) -> Option<(BTreeSet<ObjectId>, BTreeSet<ObjectId>)> {
         let mut notes = lock(&self.notes);
-        let changed = std::mem::take(&mut notes.reattend);
-        changed.then(|| (notes.attended.clone(), std::mem::take(&mut notes.unsaid)))
+        let changed = std::mem::take(&mut notes.is_told_anew);
+        changed.then(|| (notes.watching.clone(), std::mem::take(&mut notes.unsaid)))
     }
 
     pub(super) fn take_told(&self) -> (BTreeSet<ObjectId>, BTreeSet<Word>) {

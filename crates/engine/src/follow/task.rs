@@ -165,7 +165,7 @@ impl<W: Wire> Task<W> {
 
     /// Says that this server is there, and notices those that are no more.
     async fn beat(&mut self, line: &mut W::Line) -> Result<(), StoreError> {
-        let beat = within(line.beat(&self.shared.attended(), &self.leases)).await?;
+        let beat = within(line.beat(&self.shared.watching(), &self.leases)).await?;
         self.shared.set_watched(beat.watched);
         self.leases = beat.leases;
         if beat.missed {
@@ -176,10 +176,10 @@ impl<W: Wire> Task<W> {
 
     /// Says what gathered: what is watched here, and what has changed.
     async fn flush(&mut self, line: &mut W::Line) -> Result<(), StoreError> {
-        if let Some((attended, new)) = self.shared.take_attended() {
+        if let Some((watching, new)) = self.shared.take_watching() {
             // After a failure everything is said anew.
-            within(line.attend(&attended, &new)).await?;
-            if !attended.is_empty() {
+            within(line.watch(&watching, &new)).await?;
+            if !watching.is_empty() {
                 self.shared.set_watched(true);
             }
             // Whoever watches has read already; what changed before the others knew is read again.

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::queue::Ticket;
 use super::{Failure, Pending, Settled, is_broken};
-use crate::{Clock, CommitError, Committed, Engine, Mark, Seen, StoreError};
+use crate::{Clock, CommitError, Committed, Engine, Mark, Seen, StoreError, Together, TooLarge};
 
 /// Conflicts in a row before a batch is split.
 const CONFLICTS_BEFORE_SPLIT: u32 = 4;
@@ -27,8 +27,6 @@ const CONFLICTS_MAX: u32 = 32;
 
 /// Loads of one batch. Rules name their rows at once, so two or three are usual.
 const ROUNDS_MAX: usize = 64;
-
-const TOO_MANY_ROUNDS: &str = "a decision keeps asking for more rows";
 
 /// Decides batches one after another.
 pub(super) struct Decider<E, C> {
@@ -92,12 +90,9 @@ impl<E: Engine, C: Clock> Decider<E, C> {
             let outcome = loop {
                 match self.attempt(&part, conflicts > 0).await {
                     Err(CommitError::Conflict) if part.len() > 1 && conflicts >= CONFLICTS_BEFORE_SPLIT => break None,
-                    // Somebody's large command must not cost the others theirs.
+                    // Somebody's large command must not cost the others theirs; and of commands that each wait for what the
+                    // one before them asks, fewer at once need fewer rounds.
                     Err(CommitError::Store(error)) if part.len() > 1 && error.is_too_large() => break None,
-                    // Commands that each wait for what the one before them asks: fewer at once need fewer rounds.
-                    Err(CommitError::Store(StoreError::Broken(why))) if part.len() > 1 && why == TOO_MANY_ROUNDS => {
-                        break None;
-                    }
                     Err(CommitError::Conflict) if conflicts < CONFLICTS_MAX => {
                         conflicts += 1;
                         tokio::time::sleep(self.ids.jitter(conflicts)).await;
@@ -149,7 +144,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
     /// one load.
     async fn draft(&mut self, tickets: &[Ticket], known: &Wants, again: bool) -> Result<Draft, StoreError> {
         let commands = tickets.iter().map(|ticket| ticket.weight).sum();
-        let mut view = View::new(self.engine.reading(), commands, self.ids.next());
+        let mut view = View::new(self.engine.nature().reading, commands, self.ids.next());
         if again {
             view.set_careful();
         }
@@ -208,7 +203,7 @@ impl<E: Engine, C: Clock> Decider<E, C> {
                 view.offer_total(key, total);
             }
         }
-        Err(StoreError::Broken(TOO_MANY_ROUNDS.into()))
+        Err(StoreError::TooLarge(TooLarge::Rounds))
     }
 
     /// What the next stamp is behind. Servers that share a store agree on what a wrong clock's stamps are, and none goes on

@@ -16,7 +16,7 @@ use tally_core::{Catalog, ObjectId, Refusal, SubjectId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::{Clock, Engine, Lanes, Mark, StoreError};
+use crate::{Clock, Engine, Lanes, Mark, StoreError, Together};
 use batch::{Decider, Ids};
 use queue::{Gate, Ticket};
 
@@ -121,8 +121,9 @@ impl Runner {
         warn_of_the_future(&*engine, &clock, floor).await;
         let (gate, clock) = (Arc::new(Gate::new(options.queue_commands_max)), Arc::new(clock));
         let (mut tickets, mut tasks, ended) = (Vec::new(), Vec::new(), Arc::new(AtomicBool::new(false)));
-        let lanes = Lanes { count: engine.lanes().count.max(1), ..engine.lanes() };
-        let batch_max = options.batch_commands_max.min(engine.batch_commands_max());
+        let nature = engine.nature();
+        let lanes = Lanes { count: nature.lanes.count.max(1), ..nature.lanes };
+        let batch_max = options.batch_commands_max.min(nature.batch_commands_max);
         for lane in 0..lanes.count {
             let ids = Ids::new(options.seed.map(|seed| seed.wrapping_add(lane as u64)));
             // The queue is bounded by the gate, which counts commands; the channel counts calls.

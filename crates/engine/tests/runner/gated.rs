@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tally_core::rows::{Changes, Key};
 use tally_core::time::Stamp;
-use tally_core::view::{Reading, Wants};
+use tally_core::view::Wants;
 use tally_engine::memory::Memory;
-use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+use tally_engine::{
+    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Mend, Nature, Page, Range, Seen,
+    StoreError,
+};
 use tokio::sync::{Semaphore, watch};
 
 /// A place where work waits. Open until it is closed.
@@ -111,8 +114,16 @@ impl Engine for Gated {
         self.memory.audit(tell).await
     }
 
-    fn reading(&self) -> Reading {
-        self.memory.reading()
+    fn nature(&self) -> Nature {
+        self.memory.nature()
+    }
+
+    fn follower(&self) -> Option<&Follower> {
+        self.memory.follower()
+    }
+
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        self.memory.mend(what).await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use tally_core::rows::Changes;
 use tally_core::time::Stamp;
-use tally_core::view::{Reading, Wants};
+use tally_core::view::Wants;
 use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError, SystemClock,
+    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Mend, Nature, Page, Range, Seen,
+    StoreError, SystemClock,
 };
 use tally_postgres::Postgres;
 use tally_testing::{Cut, Direction};
@@ -75,8 +76,16 @@ impl Engine for Stopping {
         self.inner.ping().await
     }
 
-    fn reading(&self) -> Reading {
-        self.inner.reading()
+    fn nature(&self) -> Nature {
+        self.inner.nature()
+    }
+
+    fn follower(&self) -> Option<&Follower> {
+        self.inner.follower()
+    }
+
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        self.inner.mend(what).await
     }
 }
 

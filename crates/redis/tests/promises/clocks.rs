@@ -8,7 +8,7 @@ use tally_core::rows::{CountKey, EdgeKey, JobId, JobKind, Key, ListKey, Side, To
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_core::{KeyId, ObjectId, SubjectId};
-use tally_engine::{Engine, Failure, Lease, Range, StoreError};
+use tally_engine::{Engine, Failure, Lease, Range, StoreError, Together};
 use tally_testing::redis::Options;
 use tally_testing::redis::cluster::HOURS_APART;
 use tally_testing::{Cluster, ClusterOptions, Redis};

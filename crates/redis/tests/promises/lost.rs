@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use tally_core::rows::Changes;
 use tally_core::time::Stamp;
-use tally_core::view::{Reading, Wants};
-use tally_engine::{Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Page, Range, Seen, StoreError};
+use tally_core::view::Wants;
+use tally_engine::{
+    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Mend, Nature, Page, Range, Seen,
+    StoreError,
+};
 use tally_redis::Redis;
 use tally_testing::{Cut, Direction, Proxy};
 use tokio::sync::oneshot::{Receiver, Sender, channel};
@@ -74,8 +77,16 @@ impl Engine for Stopping {
         self.inner.ping().await
     }
 
-    fn reading(&self) -> Reading {
-        self.inner.reading()
+    fn nature(&self) -> Nature {
+        self.inner.nature()
+    }
+
+    fn follower(&self) -> Option<&Follower> {
+        self.inner.follower()
+    }
+
+    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
+        self.inner.mend(what).await
     }
 }
 

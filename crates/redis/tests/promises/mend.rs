@@ -1,7 +1,7 @@
 //! What a recount finds is put right: an edge that stands on one side alone.
 
 use tally_core::rows::{ListKey, Side};
-use tally_engine::{Engine, Finding, Range};
+use tally_engine::{Engine, Finding, Mend, Range};
 
 use crate::support::{Store, name, shared, shared_cluster};
 
@@ -44,7 +44,7 @@ async fn both_sides_agree_again(url: &str) {
     let who: Vec<&str> = strays.iter().map(|edge| edge.subject.as_str()).collect();
     assert_eq!(who, ["ann", "bob", "cid"]);
     for edge in &strays {
-        assert!(store.engine.mend(edge).await.unwrap());
+        assert!(store.engine.mend(&Mend::Lists(edge.clone())).await.unwrap());
     }
     assert_eq!(store.assert_sound().await, 2);
     for (who, likes) in [("ann", 1), ("bob", 1), ("cid", 0)] {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tally_core::command::Command;
 use tally_core::rows::{EdgeKey, TotalKey};
 use tally_core::{ObjectId, SubjectId};
-use tally_engine::{Engine, Finding};
+use tally_engine::{Engine, Finding, Mend};
 use tokio::task::JoinSet;
 
 use crate::mend::write;
@@ -138,7 +138,7 @@ async fn an_edge_is_shown_or_hidden(url: &str) {
         assert!(found.contains("both shown and hidden"), "{found}");
         let (object, subject) = (ObjectId::new("post:1").unwrap(), SubjectId::new("ann").unwrap());
         assert_eq!(edge, EdgeKey { object, relation: name("like"), subject });
-        assert!(store.engine.mend(&edge).await.unwrap());
+        assert!(store.engine.mend(&Mend::Lists(edge)).await.unwrap());
     }
     assert_eq!(store.assert_sound().await, 2);
     assert!(store.like("post:1", "ann").await.unwrap().active);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use tally::Error;
 use tally::core::error::Exhausted;
 use tally::core::{Code, Refusal};
+use tally::engine::StoreError;
 
 use super::rate;
 use crate::auth::AuthError;
@@ -188,6 +189,9 @@ impl From<Error> for Problem {
             Error::Refused(refusal) => refusal.into(),
             Error::Overloaded => Self::new(Code::Overloaded, error.to_string()),
             Error::Stopping => Self::new(Code::Overloaded, "the server is stopping; try again shortly"),
+            Error::Store(StoreError::TooLarge(why)) => {
+                Self::new(Code::TooLarge, format!("{why}; nothing was done, send fewer commands at once"))
+            }
             Error::Store(error) => {
                 tracing::error!(%error, "the store could not do what was asked");
                 Self::new(Code::StoreUnavailable, "the store cannot do this now; try again shortly")

@@ -144,7 +144,7 @@ async fn route(router: Router, request: Request<Incoming>) -> Response<Body> {
 
 /// What a path is about, for counting: a closed set, whatever clients make up.
 fn resource(path: &str) -> &'static str {
-    const RESOURCES: [&str; 15] = [
+    const RESOURCES: [&str; 16] = [
         "relations",
         "counters",
         "uniques",
@@ -158,6 +158,7 @@ fn resource(path: &str) -> &'static str {
         "batch",
         "live",
         "verify",
+        "backup",
         "keys",
         "jobs",
     ];

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tally_core::rows::{JobId, Key, Row, Work};
 use tally_core::view::Wants;
-use tally_engine::{Engine, Finding, Lease, StoreError};
+use tally_engine::{Engine, Finding, Lease, StoreError, Together};
 
 pub use error::CopyError;
 use fill::{Filling, names_of};
@@ -145,7 +145,7 @@ async fn refuse_served(target: &AnyEngine) -> Result<(), Error> {
         tokio::time::sleep(LOOK_EVERY).await;
     }
     // Given back at once, so that a copy that is killed keeps nobody waiting. Servers do not begin on a half-made copy.
-    target.release(Lease::Jobs).await;
+    target.release(Lease::Jobs);
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use tally_core::view::{View, Wants};
 use tally_core::{
     Answer, Auth, Catalog, Cursor, KeyId, Name, ObjectId, Query, Refusal, RelationDef, Stamp, SubjectId, Timestamp,
 };
-use tally_engine::{CommitError, Engine, Loaded, Page, Place, Range, Seen};
+use tally_engine::{CommitError, Engine, Loaded, Page, Place, Range, Seen, Together};
 
 use crate::Error;
 

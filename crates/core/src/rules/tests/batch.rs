@@ -102,3 +102,12 @@ fn a_batch_has_a_limit_and_may_be_empty() {
     assert_eq!(world.loads, 1);
     script::run(&mut world, "count like post:1 -> 500");
 }
+
+#[test]
+fn a_job_that_begins_inside_a_batch_is_announced_too() {
+    let forget = || Command::Forget { subject: crate::SubjectId::new("alice").unwrap() };
+    let batch = |commands| Command::Batch { atomic: false, commands };
+    assert!(forget().begins_job() && batch(vec![forget()]).begins_job());
+    assert!(!batch(Vec::new()).begins_job());
+    assert!(!Command::Rehearse { commands: vec![forget()] }.begins_job(), "nothing is done");
+}

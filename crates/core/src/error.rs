@@ -69,7 +69,7 @@ pub enum Refusal {
     BatchRefused {
         /// Its place in the batch, from 0.
         index: usize,
-        /// Why.
+        /// Why that command was refused.
         cause: Box<Refusal>,
     },
     /// More than a limit allows.

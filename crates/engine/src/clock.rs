@@ -8,7 +8,7 @@ use tally_core::Timestamp;
 
 /// Says what time it is.
 pub trait Clock: Send + Sync + 'static {
-    /// Now.
+    /// What time it is here.
     fn now(&self) -> Timestamp;
 }
 

@@ -31,7 +31,7 @@ pub struct Mark(pub u64);
 /// What [`Engine::load`] found, in the order of the wants.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loaded {
-    /// Rows.
+    /// The rows; none where there is none.
     pub rows: Vec<Option<Row>>,
     /// Totals; absent is 0.
     pub totals: Vec<i64>,
@@ -281,9 +281,9 @@ pub struct Lanes {
 /// What an audit read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Audited {
-    /// Edges.
+    /// How many edges were read.
     pub edges: u64,
-    /// Totals.
+    /// How many totals were compared.
     pub totals: u64,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct ListKeys {
     pub(crate) hidden: String,
     /// What is attached; on the object's side only.
     pub(crate) data: String,
-    /// Corrections.
+    /// By how much a total differs from its list.
     pub(crate) off: String,
 }
 

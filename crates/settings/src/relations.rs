@@ -18,7 +18,7 @@ pub(crate) const KEYS: &[(&str, &str, &str)] = &[
     (
         "read",
         "\"public\"",
-        "\"public\": every signed-in user reads edges and lists; \"own\": users read their own, and\ncounts; \"none\": only API keys read. \"own\" unless said, but \"public\" for the built-in `like`.",
+        "\"public\": every signed-in user reads edges and lists; \"own\": users read their own, and\ncounts; \"none\": only API keys read. Default: \"own\", and \"public\" for the built-in `like`.",
     ),
     ("requires_object", "true", "Only objects that were registered with PUT /v1/objects/… can be related to."),
     ("limit_per_subject", "100", "At most this many edges per subject, exactly, however many requests race."),
@@ -33,16 +33,16 @@ pub(crate) const KEYS: &[(&str, &str, &str)] = &[
         "The fields of `meta`: string(N) in characters, string, int, float, bool, timestamp (RFC 3339). Each\nmay be left out unless its type ends in `!`. Without a shape, any small object is taken.",
     ),
     ("mutable_meta", "true", "Whether PUT may replace the meta of an edge that exists."),
-    ("allow_self", "false", "Whether a subject may relate to an object that it owns. Yes unless said."),
+    ("allow_self", "false", "Whether a subject may relate to an object that it owns. Default: true."),
     (
         "rate_limit",
         "\"30/min per subject\"",
-        "A limit that every change passes first, decided with it: a rate, or a declared limit's name, and\n\"per subject\" (unless said), \"per object\" or \"in all\".",
+        "A limit that every change passes first, decided with it: a rate, or a declared limit's name, and\n\"per subject\" (the default), \"per object\" or \"in all\".",
     ),
     (
         "when.relate",
         "\"object.status == 'published'\"",
-        "Conditions (CEL) over auth, object, subject, meta and now. One that fails or errs denies.",
+        "Conditions (CEL) over auth, object, subject, meta and now. A condition that fails or errors denies.",
     ),
     ("when.unrelate", "\"true\"", ""),
     ("when.read", "\"auth.claims.email_verified == true\"", ""),

@@ -20,7 +20,7 @@ pub enum ReadPolicy {
     /// Each subject its own; counts are for all.
     #[default]
     Own,
-    /// Nobody.
+    /// No user reads it; API keys do.
     None,
 }
 
@@ -54,7 +54,7 @@ pub struct RelationDef {
     pub mutable_meta: bool,
     /// Whether a subject may relate to an object that it owns.
     pub allow_self: bool,
-    /// Conditions.
+    /// Conditions that reading and writing must meet.
     pub when: Conditions,
     /// A limit that every change has to pass first.
     pub rate_limit: Option<RateLimit>,

@@ -72,7 +72,7 @@ pub enum Command {
         unique: Name,
         /// What is counted.
         key: KeyId,
-        /// Who.
+        /// Who was seen.
         members: Vec<String>,
     },
     /// Says that a subject was there on a day, or was not.
@@ -81,7 +81,7 @@ pub enum Command {
         sheet: Name,
         /// The day; none is today, where the sheet's days end.
         day: Option<Day>,
-        /// Who.
+        /// Who was there, or was not.
         subject: SubjectId,
         /// Whether it was there.
         present: bool,
@@ -92,14 +92,14 @@ pub enum Command {
         board: Name,
         /// The member.
         member: SubjectId,
-        /// How.
+        /// How the score changes.
         change: ScoreChange,
     },
     /// Uses some of a limit, if there is enough left.
     Take {
         /// The limit.
         limit: Name,
-        /// Whose.
+        /// Whose limit is used.
         key: KeyId,
         /// How much.
         cost: u64,
@@ -333,9 +333,9 @@ pub struct Once {
 /// A command with who sent it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// Who.
+    /// Who sends it.
     pub auth: Auth,
-    /// What.
+    /// What is to be done.
     pub command: Command,
     /// The idempotency key, if there was one.
     pub once: Option<Once>,

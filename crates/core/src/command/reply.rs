@@ -148,7 +148,7 @@ pub struct AttendReply {
     /// The day.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = Date))]
     pub day: Day,
-    /// Who.
+    /// Who was there, or was not.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub subject: SubjectId,
     /// Whether it was there.
@@ -192,7 +192,7 @@ pub struct TakeReply {
     /// The limit.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub limit: Name,
-    /// Whose.
+    /// Whose limit was used.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub key: KeyId,
     /// Whether it was allowed; a use that is not is refused.

@@ -45,14 +45,14 @@ pub enum CountingQuery {
         sheet: Name,
         /// The day; none is today.
         day: Option<Day>,
-        /// Who.
+        /// The subject whose days are asked for.
         subject: SubjectId,
     },
     /// On which days was this subject there?
     SubjectDays {
         /// The sheet.
         sheet: Name,
-        /// Who.
+        /// The subject whose days are asked for.
         subject: SubjectId,
         /// From this day on.
         from: Option<Day>,
@@ -92,7 +92,7 @@ pub enum CountingQuery {
     Limit {
         /// The limit.
         limit: Name,
-        /// Whose.
+        /// Whose use of the limit is asked for.
         key: KeyId,
     },
 }
@@ -102,10 +102,10 @@ pub enum CountingQuery {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Matching {
-    /// Any.
+    /// Present on any of the days.
     #[default]
     Any,
-    /// All.
+    /// Present on all of the days.
     All,
 }
 

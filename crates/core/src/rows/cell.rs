@@ -15,7 +15,7 @@ use crate::time::{Stamp, Timestamp};
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Type {
-    /// Text.
+    /// Text of any length.
     Text,
     /// A JSON document.
     Json,
@@ -33,14 +33,14 @@ pub enum Type {
     Flag,
     /// A calendar date.
     Day,
-    /// Bytes.
+    /// Bytes of any length.
     Bytes,
 }
 
 /// One value of a row. Any column but those of a key may hold [`Cell::Null`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell<'a> {
-    /// Nothing.
+    /// No value in this column.
     Null,
     /// See [`Type::Text`].
     Text(Cow<'a, str>),

@@ -27,7 +27,7 @@ pub struct CountKey {
 pub struct LimitKey {
     /// A declared limit, or the capability that has one, such as `relations.like`.
     pub name: String,
-    /// Whose.
+    /// Whose use it is: a digest of a subject, an object or an address.
     pub key: String,
 }
 

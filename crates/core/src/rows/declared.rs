@@ -50,7 +50,7 @@ impl Due {
 /// A kind of row.
 #[derive(Debug)]
 pub struct Declared {
-    /// Which.
+    /// The kind itself.
     pub kind: RowKind,
     /// Its name, as that of a table.
     pub name: &'static str,

@@ -81,7 +81,7 @@ impl JobKind {
 pub enum Work {
     /// Removes every edge of a subject.
     Forget {
-        /// Whose.
+        /// The subject whose edges they are.
         subject: SubjectId,
     },
     /// Removes every edge of an object.
@@ -91,12 +91,12 @@ pub enum Work {
     },
     /// Hides every edge of a suspended subject.
     Hide {
-        /// Whose.
+        /// The subject whose edges they are.
         subject: SubjectId,
     },
     /// Shows them again.
     Show {
-        /// Whose.
+        /// The subject whose edges they are.
         subject: SubjectId,
     },
     /// It has ended, and does not name anybody any more.
@@ -130,7 +130,7 @@ pub enum Work {
     },
     /// Names the verification that runs, so that there is one at a time.
     Verifying {
-        /// Which.
+        /// The verification that runs.
         job: JobId,
         /// The one that begins when that one has ended, for whoever has asked since it began.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -121,7 +121,7 @@ pub enum Row {
     ApiKey(ApiKey),
     /// A counter's value; never 0, which is a counter that is not there.
     Counter(i64),
-    /// When.
+    /// When the counter was last added to.
     Touched(Timestamp),
     /// See [`Sketch`].
     Unique(Sketch),
@@ -180,11 +180,11 @@ pub struct Replay {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Reads.
+    /// Reads everything that is not for administrators.
     Read,
     /// Reads and writes for any subject.
     Service,
-    /// Everything.
+    /// Does everything, also what moderates and destroys.
     Admin,
 }
 

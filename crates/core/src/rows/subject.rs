@@ -58,7 +58,7 @@ impl Subject {
 /// Every name that was ever declared: what is not declared any more may still hold what is to be forgotten.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Names {
-    /// Counters.
+    /// Every counter that was ever declared.
     #[serde(default)]
     pub counters: BTreeSet<Name>,
     /// Unique counts.
@@ -67,7 +67,7 @@ pub struct Names {
     /// Attendance sheets.
     #[serde(default)]
     pub sheets: BTreeSet<Name>,
-    /// Boards.
+    /// Every board that was ever declared.
     #[serde(default)]
     pub boards: BTreeSet<Name>,
 }

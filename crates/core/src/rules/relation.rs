@@ -196,7 +196,7 @@ fn check_object(
         return Err(Refusal::ObjectNotFound(key.object.clone()).into());
     }
     if !relation.allow_self && object::is_owned_by(&key.object, found.as_ref(), &key.subject) {
-        return Err(Refusal::Forbidden(format!("`{}` is not for one's own objects", relation.name)).into());
+        return Err(Refusal::Forbidden(format!("a subject cannot {} its own object", relation.name)).into());
     }
     match condition {
         Some(condition) => Ok(check_condition(condition, key, found.as_ref(), meta, context)?),

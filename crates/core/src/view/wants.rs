@@ -5,9 +5,9 @@ use crate::rows::{Key, Standing, TotalKey};
 /// Rows, totals and ranks to load.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wants {
-    /// Rows.
+    /// Rows that decisions stand on.
     pub rows: Vec<Key>,
-    /// Totals.
+    /// Totals that are shown or decided on.
     pub totals: Vec<TotalKey>,
     /// Places of which is asked how many members of their boards stand before them.
     pub ranks: Vec<Standing>,

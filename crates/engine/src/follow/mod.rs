@@ -70,7 +70,7 @@ pub trait Line: Send {
 /// What came over a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Heard {
-    /// News.
+    /// What another server tells.
     News(News),
     /// Somebody watches something now.
     Watched,

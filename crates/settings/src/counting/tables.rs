@@ -14,7 +14,7 @@ pub(crate) struct Table {
     pub(crate) keys: &'static [(&'static str, &'static str, &'static str)],
 }
 
-const RATE_LIMIT_KEY: &str = "A limit to pass first, decided with the write: a rate, or a declared limit's name, and \"per key\"\n(unless said) or \"in all\".";
+const RATE_LIMIT_KEY: &str = "A limit to pass first, decided with the write: a rate, or a declared limit's name, and \"per key\"\n(the default) or \"in all\".";
 
 /// All of them, in the order of the default file.
 pub(crate) const TABLES: &[Table] = &[
@@ -46,11 +46,11 @@ pub(crate) const TABLES: &[Table] = &[
         doc: "Attendance: who was there on which day? Without any here, `daily` exists.",
         example: "daily",
         keys: &[
-            ("time_zone", "\"Asia/Seoul\"", "Where its days end. UTC unless said."),
+            ("time_zone", "\"Asia/Seoul\"", "Where its days end. Default: UTC."),
             (
                 "rate_limit",
                 "\"10/min per subject\"",
-                "A limit to pass first, \"per subject\" (unless said) or \"in all\".",
+                "A limit to pass first, \"per subject\" (the default) or \"in all\".",
             ),
         ],
     },
@@ -63,7 +63,7 @@ pub(crate) const TABLES: &[Table] = &[
             (
                 "ties",
                 "\"shared\"",
-                "Ranks of equal scores: \"first_to_reach\" is 1, 2, 3, 4 (unless said), \"shared\" 1, 2, 2, 4, \"dense\"\n1, 2, 2, 3.",
+                "Ranks of equal scores: \"first_to_reach\" is 1, 2, 3, 4 (the default), \"shared\" 1, 2, 2, 4, \"dense\"\n1, 2, 2, 3.",
             ),
             (
                 "season",
@@ -74,7 +74,7 @@ pub(crate) const TABLES: &[Table] = &[
             (
                 "rate_limit",
                 "\"10/min per member\"",
-                "A limit to pass first, \"per member\" (unless said) or \"in all\".",
+                "A limit to pass first, \"per member\" (the default) or \"in all\".",
             ),
         ],
     },
@@ -88,7 +88,7 @@ pub(crate) const TABLES: &[Table] = &[
             (
                 "algorithm",
                 "\"token_bucket\"",
-                "\"sliding_log\" is exact and remembers every use (up to 1000), \"sliding_window\" remembers two numbers,\n\"token_bucket\" lets a burst through and then an even flow. \"sliding_log\" unless said or too small.",
+                "\"sliding_log\" is exact and remembers every use (up to 1000), \"sliding_window\" remembers two numbers,\n\"token_bucket\" lets a burst through and then an even flow. Default: \"sliding_log\", unless the amount\nis too large for it.",
             ),
         ],
     },

@@ -14,7 +14,7 @@ pub struct Options {
     pub password: Option<String>,
     /// Settings by name, as in `redis.conf`; they win over ours.
     pub settings: Vec<(String, String)>,
-    /// One of [`super::programs`], the first of them unless said otherwise.
+    /// One of [`super::programs`], by default the first of them.
     pub program: Option<PathBuf>,
     /// By how much its clock is wrong.
     pub clock_ahead_s: i64,

@@ -42,7 +42,7 @@ pub struct Part {
     /// Begin at this place instead of at the top.
     #[param(minimum = 1)]
     rank: Option<u64>,
-    /// When the season began; the one of now unless said.
+    /// When the season began. Default: the season of now.
     #[param(value_type = Option<String>, format = DateTime)]
     season: Option<Timestamp>,
 }
@@ -54,7 +54,7 @@ pub struct Around {
     /// How many neighbours on either side.
     #[param(maximum = 50)]
     around: Option<u32>,
-    /// When the season began; the one of now unless said.
+    /// When the season began. Default: the season of now.
     #[param(value_type = Option<String>, format = DateTime)]
     season: Option<Timestamp>,
 }

@@ -17,7 +17,7 @@ use crate::http::request::{Caller, Segments};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CountBody {
-    /// Any integer, 1 unless said.
+    /// Any integer. Default: 1.
     #[serde(default = "one")]
     #[schema(default = 1)]
     by: i64,

@@ -19,7 +19,7 @@ use crate::http::{rate, reply};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TakeBody {
-    /// From 1 to all that the limit has; 1 unless said.
+    /// From 1 to all that the limit has. Default: 1.
     #[serde(default = "one")]
     #[schema(minimum = 1, default = 1)]
     cost: u64,

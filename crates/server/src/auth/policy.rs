@@ -7,7 +7,7 @@ use super::Principal;
 
 /// Everything that can be asked for, as far as permission goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
+pub enum Permission {
     /// Make an edge of a subject.
     Relate,
     /// Remove an edge of a subject.
@@ -113,44 +113,44 @@ const NO_: Verdict = Verdict::Forbid;
 const PUB: Verdict = Verdict::IfPublic;
 const OWN: Verdict = Verdict::IfReadable;
 
-/// The table. A column each for [`Who`], in its order; a row each for [`Call`], in its order.
+/// The table. A column each for [`Who`], in its order; a row each for [`Permission`], in its order.
 #[rustfmt::skip]
-const TABLE: [(Call, [Verdict; 8]); 34] = [
+const TABLE: [(Permission, [Verdict; 8]); 34] = [
     //                      nobody read  serv. admin dev   page  self  other
-    (Call::Relate,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Unrelate,       [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Toggle,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Batch,          [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::ReadEdge,       [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
-    (Call::ReadObject,     [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
-    (Call::ReadFeed,       [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
-    (Call::ListSubjects,   [WHO,   YES,  YES,  YES,  YES,  YES,  PUB,  PUB]),
-    (Call::ListObjects,    [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
-    (Call::Live,           [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  OWN]),
-    (Call::Count,          [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadCounter,    [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::Observe,        [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadUnique,     [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::Attend,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::ReadDay,        [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::ReadAttendance, [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Call::Score,          [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadBoard,      [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::Take,           [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ReadLimit,      [WHO,   YES,  YES,  YES,  YES,  YES,  NO_,  NO_]),
-    (Call::ForgetSubject,  [WHO,   NO_,  YES,  YES,  YES,  NO_,  YES,  NO_]),
-    (Call::SuspendSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::RestoreSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::PutObject,      [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::GetObject,      [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::DeleteObject,   [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::ReadJob,        [WHO,   YES,  YES,  YES,  YES,  NO_,  YES,  NO_]),
-    (Call::Verify,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::Backup,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::ManageKeys,     [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::Metrics,        [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
-    (Call::Health,         [YES,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
-    (Call::Docs,           [YES,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Permission::Relate,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Permission::Unrelate,       [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Permission::Toggle,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Permission::Batch,          [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Permission::ReadEdge,       [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Permission::ReadObject,     [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Permission::ReadFeed,       [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Permission::ListSubjects,   [WHO,   YES,  YES,  YES,  YES,  YES,  PUB,  PUB]),
+    (Permission::ListObjects,    [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
+    (Permission::Live,           [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  OWN]),
+    (Permission::Count,          [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Permission::ReadCounter,    [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Permission::Observe,        [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Permission::ReadUnique,     [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Permission::Attend,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Permission::ReadDay,        [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Permission::ReadAttendance, [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  NO_]),
+    (Permission::Score,          [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Permission::ReadBoard,      [WHO,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Permission::Take,           [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Permission::ReadLimit,      [WHO,   YES,  YES,  YES,  YES,  YES,  NO_,  NO_]),
+    (Permission::ForgetSubject,  [WHO,   NO_,  YES,  YES,  YES,  NO_,  YES,  NO_]),
+    (Permission::SuspendSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::RestoreSubject, [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::PutObject,      [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::GetObject,      [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::DeleteObject,   [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::ReadJob,        [WHO,   YES,  YES,  YES,  YES,  NO_,  YES,  NO_]),
+    (Permission::Verify,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::Backup,         [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::ManageKeys,     [WHO,   NO_,  NO_,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::Metrics,        [WHO,   YES,  YES,  YES,  YES,  NO_,  NO_,  NO_]),
+    (Permission::Health,         [YES,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
+    (Permission::Docs,           [YES,   YES,  YES,  YES,  YES,  YES,  YES,  YES]),
 ];
 
 /// Why something is not allowed.
@@ -178,7 +178,7 @@ pub enum Denied {
 /// something forgotten is refused rather than allowed.
 pub fn authorize(
     principal: Option<&Principal>,
-    call: Call,
+    call: Permission,
     target: Option<&str>,
     read_policy: Option<ReadPolicy>,
 ) -> Result<(), Denied> {
@@ -220,8 +220,8 @@ mod tests {
         [None, Some(ReadPolicy::Public), Some(ReadPolicy::Own), Some(ReadPolicy::None)];
 
     /// The rules again, from the prose and without the table: what each principal may do.
-    fn expected(who: &str, call: Call, about_self: bool, read: Option<ReadPolicy>) -> Result<(), Denied> {
-        use Call::*;
+    fn expected(who: &str, call: Permission, about_self: bool, read: Option<ReadPolicy>) -> Result<(), Denied> {
+        use Permission::*;
         let open = [Health, Docs];
         let counted = [ReadCounter, ReadUnique, ReadDay, ReadBoard];
         let reads = [ReadEdge, ReadObject, ReadFeed, ListSubjects, ListObjects, Live, GetObject, ReadJob, Metrics];
@@ -308,7 +308,7 @@ mod tests {
             assert_eq!(*call as usize, index, "{call:?}");
         }
         // The last of each, so that a longer enum fails here rather than at a caller.
-        assert_eq!(Call::Docs as usize + 1, TABLE.len());
+        assert_eq!(Permission::Docs as usize + 1, TABLE.len());
         assert_eq!(Who::UserOther as usize + 1, TABLE[0].1.len());
     }
 }

@@ -19,7 +19,7 @@ use super::body::unreadable;
 use super::problem::Problem;
 use crate::app::App;
 use crate::auth::Principal;
-use crate::auth::policy::{Call, authorize};
+use crate::auth::policy::{Permission, authorize};
 use crate::door::origin;
 
 /// Who calls.
@@ -72,8 +72,13 @@ impl Caller {
     }
 
     /// Passes, or refuses by the table of who may do what.
-    pub fn may(&self, call: Call, target: Option<&SubjectId>, read: Option<ReadPolicy>) -> Result<(), Problem> {
-        Ok(authorize(self.principal.as_ref(), call, target.map(SubjectId::as_str), read)?)
+    pub fn may(
+        &self,
+        permission: Permission,
+        target: Option<&SubjectId>,
+        read: Option<ReadPolicy>,
+    ) -> Result<(), Problem> {
+        Ok(authorize(self.principal.as_ref(), permission, target.map(SubjectId::as_str), read)?)
     }
 
     /// Refuses whoever has not said who they are, before anything else is looked at.

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tally::AnyEngine;
-use tally::core::command::{Call as Asked, Command, JobReply};
+use tally::core::command::{Call, Command, JobReply};
 use tally::core::query::ApiKeysAnswer;
 use tally::core::rows::Role;
 use tally::core::{Code, Query};
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::{Outcome, ask};
 use crate::app::App;
 use crate::auth::keys::{NewKey, of_dev};
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::body::Json;
 use crate::http::problem::Problem;
 use crate::http::reply;
@@ -50,9 +50,9 @@ pub struct VerifyBody {
     responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn verify(State(app): State<App>, caller: Caller, Json(body): Json<VerifyBody>) -> Outcome {
-    caller.may(Call::Verify, None, None)?;
+    caller.may(Permission::Verify, None, None)?;
     let command = Command::Verify { repair: body.repair };
-    let decided = app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?;
+    let decided = app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?;
     reply::decided(StatusCode::ACCEPTED, decided)
 }
 
@@ -85,7 +85,7 @@ pub struct BackupAnswer {
     responses((status = 200, description = "Where it is", body = BackupAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<BackupBody>) -> Outcome {
-    caller.may(Call::Backup, None, None)?;
+    caller.may(Permission::Backup, None, None)?;
     let name = body.name.unwrap_or_else(|| app.tally.now().to_string().replace(':', "-"));
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty() || name.len() > 128 || name.starts_with('.') || !name.bytes().all(is_plain) {
@@ -177,7 +177,7 @@ pub struct NewKeyAnswer {
     responses((status = 201, description = "The key, shown once", body = NewKeyAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json<KeyBody>) -> Outcome {
-    caller.may(Call::ManageKeys, None, None)?;
+    caller.may(Permission::ManageKeys, None, None)?;
     let mut made = NewKey::generate(body.role, &body.name, app.tally.now()).map_err(|error| {
         tracing::error!(%error, "a key could not be made");
         Problem::internal()
@@ -187,7 +187,7 @@ pub async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json
         made.stored = of_dev(made.stored);
     }
     let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
-    app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?.reply?;
+    app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?.reply?;
     app.auth.keys.put(&made.id, &made.stored);
     let answer = NewKeyAnswer { id: made.id, key: made.token, role: body.role, name: body.name };
     Ok(reply::json(StatusCode::CREATED, &answer))
@@ -199,7 +199,7 @@ pub async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json
     responses((status = 200, description = "The keys", body = ApiKeysAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn list_keys(State(app): State<App>, caller: Caller) -> Outcome {
-    caller.may(Call::ManageKeys, None, None)?;
+    caller.may(Permission::ManageKeys, None, None)?;
     Ok(reply::json(StatusCode::OK, &ask(&app, &caller, Query::ApiKeys).await?))
 }
 
@@ -210,9 +210,9 @@ pub async fn list_keys(State(app): State<App>, caller: Caller) -> Outcome {
     responses((status = 200, description = "Whether it was in use", body = Object), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn revoke_key(State(app): State<App>, caller: Caller, Segments(id): Segments<String>) -> Outcome {
-    caller.may(Call::ManageKeys, None, None)?;
+    caller.may(Permission::ManageKeys, None, None)?;
     let command = Command::RevokeApiKey { id: id.clone() };
-    let decided = app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?;
+    let decided = app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?;
     app.auth.keys.remove(&id);
     reply::decided(StatusCode::OK, decided)
 }

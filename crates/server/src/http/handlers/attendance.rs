@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 
 use super::{Outcome, answer, apply};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::problem::Problem;
 use crate::http::request::{Caller, Params, Segments};
 
@@ -53,7 +53,7 @@ fn day(segment: &str) -> Result<Option<Day>, Problem> {
 async fn mark(app: &App, caller: &Caller, path: (String, String, String), present: bool) -> Outcome {
     caller.signed_in()?;
     let (sheet, day, subject) = (Name::new(&path.0)?, day(&path.1)?, caller.subject(&path.2)?);
-    caller.may(Call::Attend, Some(&subject), None)?;
+    caller.may(Permission::Attend, Some(&subject), None)?;
     apply(app, caller, Command::Attend { sheet, day, subject, present }, None).await
 }
 
@@ -112,7 +112,7 @@ pub async fn read_presence(
 ) -> Outcome {
     caller.signed_in()?;
     let (sheet, day, subject) = (Name::new(&path.0)?, day(&path.1)?, caller.subject(&path.2)?);
-    caller.may(Call::ReadAttendance, Some(&subject), None)?;
+    caller.may(Permission::ReadAttendance, Some(&subject), None)?;
     answer(&app, &caller, Query::Counting(CountingQuery::Presence { sheet, day, subject })).await
 }
 
@@ -130,7 +130,7 @@ pub async fn read_day(
     caller: Caller,
     Segments((sheet, on)): Segments<(String, String)>,
 ) -> Outcome {
-    caller.may(Call::ReadDay, None, None)?;
+    caller.may(Permission::ReadDay, None, None)?;
     let (sheet, day) = (Name::new(&sheet)?, day(&on)?);
     answer(&app, &caller, Query::Counting(CountingQuery::Day { sheet, day })).await
 }
@@ -147,7 +147,7 @@ pub async fn read_days(
     Segments(sheet): Segments<String>,
     Params(asked): Params<Days>,
 ) -> Outcome {
-    caller.may(Call::ReadDay, None, None)?;
+    caller.may(Permission::ReadDay, None, None)?;
     let (sheet, matching) = (Name::new(&sheet)?, asked.r#match);
     let days = days(&asked)?;
     answer(&app, &caller, Query::Counting(CountingQuery::Days { sheet, days, matching })).await
@@ -185,6 +185,6 @@ pub async fn read_subject_days(
 ) -> Outcome {
     caller.signed_in()?;
     let (sheet, subject) = (Name::new(&sheet)?, caller.subject(&subject)?);
-    caller.may(Call::ReadAttendance, Some(&subject), None)?;
+    caller.may(Permission::ReadAttendance, Some(&subject), None)?;
     answer(&app, &caller, Query::Counting(CountingQuery::SubjectDays { sheet, subject, from, to })).await
 }

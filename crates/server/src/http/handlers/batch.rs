@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tally::core::bounded::{AtMost, held_bytes};
-use tally::core::command::{Call as Asked, Command, Cost, Decided, Once, Reply, Written};
+use tally::core::command::{Call, Command, Cost, Decided, Once, Reply, Written};
 use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::rows::ReplayKey;
@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 
 use super::Outcome;
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::door::memory::Room;
 use crate::http::body::{no_room, parse, read_body};
 use crate::http::problem::Problem;
@@ -151,13 +151,13 @@ fn allowed(mut command: Command, caller: &Caller) -> Result<Command, Refusal> {
     }
     let (call, subject) = match &command {
         Command::Relate { subject, .. } | Command::Unrelate { subject, .. } | Command::Toggle { subject, .. } => {
-            (Call::Batch, Some(subject))
+            (Permission::Batch, Some(subject))
         }
-        Command::Count { .. } => (Call::Count, None),
-        Command::Observe { .. } => (Call::Observe, None),
-        Command::Attend { subject, .. } => (Call::Attend, Some(subject)),
-        Command::Score { member, .. } => (Call::Score, Some(member)),
-        Command::Take { .. } => (Call::Take, None),
+        Command::Count { .. } => (Permission::Count, None),
+        Command::Observe { .. } => (Permission::Observe, None),
+        Command::Attend { subject, .. } => (Permission::Attend, Some(subject)),
+        Command::Score { member, .. } => (Permission::Score, Some(member)),
+        Command::Take { .. } => (Permission::Take, None),
         _ => return Err(Refusal::Forbidden("a batch cannot hold this".into())),
     };
     caller.may(call, subject, None).map_err(|denied| Refusal::Forbidden(denied.detail.into()))?;
@@ -170,7 +170,7 @@ async fn atomic(app: &App, caller: &Caller, commands: Vec<Result<Command, Refusa
         .enumerate()
         .map(|(index, command)| command.map_err(|cause| Refusal::BatchRefused { index, cause: Box::new(cause) }));
     let commands = indexed.collect::<Result<Vec<_>, _>>()?;
-    let asked = Asked { auth: caller.facts(), command: Command::Batch { atomic: true, commands }, once };
+    let asked = Call { auth: caller.facts(), command: Command::Batch { atomic: true, commands }, once };
     let decided = app.tally.apply(asked).await?;
     match decided.reply {
         Ok(Reply::Batch(replies)) => Ok(answer(app, caller, items(replies), decided.cost, decided.replayed).await),
@@ -204,7 +204,7 @@ async fn each(
         let rest = good.split_off(good.len().min(ATOMIC_COMMANDS_MAX));
         let (indices, commands): (Vec<usize>, Vec<Command>) = good.into_iter().unzip();
         let once = once.as_ref().map(|once| chunk_once(once, chunks.len()));
-        chunks.push(app.tally.apply(Asked { auth: auth.clone(), command: command(commands), once }));
+        chunks.push(app.tally.apply(Call { auth: auth.clone(), command: command(commands), once }));
         places.push(indices);
         good = rest;
     }

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{Outcome, answer, apply};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::body::Posted;
 use crate::http::request::{Caller, Params, Segments};
 
@@ -82,7 +82,7 @@ pub async fn add_score(
 ) -> Outcome {
     caller.signed_in()?;
     let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Call::Score, Some(&member), None)?;
+    caller.may(Permission::Score, Some(&member), None)?;
     let (AddScoreBody { by }, once) = posted.read(&app, &caller)?;
     apply(&app, &caller, Command::Score { board, member, change: ScoreChange::By(by) }, once).await
 }
@@ -107,7 +107,7 @@ pub async fn set_score(
 ) -> Outcome {
     caller.signed_in()?;
     let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Call::Score, Some(&member), None)?;
+    caller.may(Permission::Score, Some(&member), None)?;
     let SetScoreBody { score } = posted.body()?;
     apply(&app, &caller, Command::Score { board, member, change: ScoreChange::To(score) }, None).await
 }
@@ -124,7 +124,7 @@ pub async fn set_score(
 pub async fn leave_board(State(app): State<App>, caller: Caller, Segments((board, member)): Segments<Pair>) -> Outcome {
     caller.signed_in()?;
     let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Call::Score, Some(&member), None)?;
+    caller.may(Permission::Score, Some(&member), None)?;
     apply(&app, &caller, Command::Score { board, member, change: ScoreChange::Leave }, None).await
 }
 
@@ -140,7 +140,7 @@ pub async fn read_board(
     Segments(board): Segments<String>,
     Params(Part { limit, cursor, rank, season }): Params<Part>,
 ) -> Outcome {
-    caller.may(Call::ReadBoard, None, None)?;
+    caller.may(Permission::ReadBoard, None, None)?;
     let (board, limit) = (Name::new(&board)?, limit.unwrap_or(PAGE_ITEMS_DEFAULT));
     answer(&app, &caller, Query::Counting(CountingQuery::Board { board, season, rank, limit, cursor })).await
 }
@@ -163,7 +163,7 @@ pub async fn read_standing(
 ) -> Outcome {
     caller.signed_in()?;
     let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Call::ReadBoard, Some(&member), None)?;
+    caller.may(Permission::ReadBoard, Some(&member), None)?;
     let around = around.unwrap_or_default();
     answer(&app, &caller, Query::Counting(CountingQuery::Standing { board, season, member, around })).await
 }
@@ -177,7 +177,7 @@ pub async fn read_standing(
     responses((status = 200, description = "The seasons", body = SeasonsAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn read_seasons(State(app): State<App>, caller: Caller, Segments(board): Segments<String>) -> Outcome {
-    caller.may(Call::ReadBoard, None, None)?;
+    caller.may(Permission::ReadBoard, None, None)?;
     let board = Name::new(&board)?;
     answer(&app, &caller, Query::Counting(CountingQuery::Seasons { board })).await
 }

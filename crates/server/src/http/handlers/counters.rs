@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::{Outcome, answer, apply};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::body::Posted;
 use crate::http::request::{Caller, Segments};
 
@@ -46,7 +46,7 @@ pub async fn add_to_counter(
     Segments((counter, key)): Segments<(String, String)>,
     posted: Posted,
 ) -> Outcome {
-    caller.may(Call::Count, None, None)?;
+    caller.may(Permission::Count, None, None)?;
     let (counter, key) = (Name::new(&counter)?, KeyId::new(&key)?);
     let (CountBody { by }, once) = posted.read(&app, &caller)?;
     apply(&app, &caller, Command::Count { counter, key, by }, once).await
@@ -66,7 +66,7 @@ pub async fn read_counter(
     caller: Caller,
     Segments((counter, key)): Segments<(String, String)>,
 ) -> Outcome {
-    caller.may(Call::ReadCounter, None, None)?;
+    caller.may(Permission::ReadCounter, None, None)?;
     let (counter, key) = (Name::new(&counter)?, KeyId::new(&key)?);
     answer(&app, &caller, Query::Counting(CountingQuery::Counter { counter, key })).await
 }

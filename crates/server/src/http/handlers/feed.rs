@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::{Outcome, ask};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::body::Json;
 use crate::http::problem::Problem;
 use crate::http::reply;
@@ -48,7 +48,7 @@ pub async fn read(State(app): State<App>, caller: Caller, Json(body): Json<FeedB
     caller.signed_in()?;
     let FeedBody { viewer, objects: AtMost(objects), relations: AtMost(relations), counters: AtMost(counters) } = body;
     if !counters.is_empty() {
-        caller.may(Call::ReadCounter, None, None)?;
+        caller.may(Permission::ReadCounter, None, None)?;
     }
     let viewer = match viewer {
         Some(named) => Some(caller.subject(named.as_str())?),
@@ -56,7 +56,7 @@ pub async fn read(State(app): State<App>, caller: Caller, Json(body): Json<FeedB
     };
     for relation in &relations {
         let policy = app.tally.catalog().relation(relation).map_err(Problem::from)?.read;
-        caller.may(Call::ReadFeed, viewer.as_ref(), Some(policy))?;
+        caller.may(Permission::ReadFeed, viewer.as_ref(), Some(policy))?;
     }
     let answer = ask(&app, &caller, Query::Feed { viewer, objects, relations, counters }).await?;
     Ok(reply::json(StatusCode::OK, &answer))

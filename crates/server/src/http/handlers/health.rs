@@ -8,7 +8,7 @@ use tally::core::Code;
 
 use super::Outcome;
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::problem::Problem;
 use crate::http::reply;
 use crate::http::request::Caller;
@@ -44,7 +44,7 @@ pub async fn readyz(State(app): State<App>) -> Outcome {
 #[utoipa::path(get, path = "/metrics", tag = "Running",
     responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"), (status = "4XX", response = super::docs::ProblemResponse)))]
 pub async fn metrics(State(app): State<App>, caller: Caller) -> Outcome {
-    caller.may(Call::Metrics, None, None)?;
+    caller.may(Permission::Metrics, None, None)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], app.metrics.render(&app.tally, app.memory.held())).into_response())
 }

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{Outcome, apply, ask};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::body::Posted;
 use crate::http::request::{Caller, Segments};
 use crate::http::{rate, reply};
@@ -54,7 +54,7 @@ pub async fn take(
     Segments((limit, key)): Segments<(String, String)>,
     posted: Posted,
 ) -> Outcome {
-    caller.may(Call::Take, None, None)?;
+    caller.may(Permission::Take, None, None)?;
     let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
     let (TakeBody { cost }, once) = posted.read(&app, &caller)?;
     apply(&app, &caller, Command::Take { limit, key, cost }, once).await
@@ -76,7 +76,7 @@ pub async fn read_limit(
     caller: Caller,
     Segments((limit, key)): Segments<(String, String)>,
 ) -> Outcome {
-    caller.may(Call::ReadLimit, None, None)?;
+    caller.may(Permission::ReadLimit, None, None)?;
     let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
     let found = ask(&app, &caller, Query::Counting(CountingQuery::Limit { limit: limit.clone(), key })).await?;
     let mut response = reply::json(StatusCode::OK, &found);

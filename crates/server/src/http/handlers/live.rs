@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::{Outcome, ask};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::counts::{Counts, Pair};
 use crate::http::problem::Problem;
 use crate::http::request::{Caller, listed};
@@ -57,7 +57,7 @@ pub async fn live(State(app): State<App>, caller: Caller, headers: HeaderMap, Ra
     }
     for relation in &relations {
         let policy = app.tally.catalog().relation(relation).map_err(Problem::from)?.read;
-        caller.may(Call::Live, None, Some(policy))?;
+        caller.may(Permission::Live, None, Some(policy))?;
     }
     // Subscribed before the first read, so that no change falls between the two.
     let subscription = app.tally.watch(&objects, &relations)?;

@@ -4,13 +4,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use tally::core::bounded::BoundedMeta;
-use tally::core::command::{Call as Asked, Command, JobReply, ObjectReply};
+use tally::core::command::{Call, Command, JobReply, ObjectReply};
 use tally::core::{ObjectId, Query};
 use utoipa::ToSchema;
 
 use super::{Outcome, ask};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::body::Json;
 use crate::http::reply;
 use crate::http::request::{Caller, Segments};
@@ -41,10 +41,10 @@ pub async fn put(
     Segments(object): Segments<String>,
     Json(body): Json<ObjectBody>,
 ) -> Outcome {
-    caller.may(Call::PutObject, None, None)?;
+    caller.may(Permission::PutObject, None, None)?;
     let object = ObjectId::new(&object)?;
     let command = Command::PutObject { object, status: body.status, attributes: body.attributes.0 };
-    reply::decided(StatusCode::OK, app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?)
+    reply::decided(StatusCode::OK, app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?)
 }
 
 /// What is an object registered with?
@@ -54,7 +54,7 @@ pub async fn put(
     responses((status = 200, description = "The object", body = ObjectReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn get(State(app): State<App>, caller: Caller, Segments(object): Segments<String>) -> Outcome {
-    caller.may(Call::GetObject, None, None)?;
+    caller.may(Permission::GetObject, None, None)?;
     let query = Query::Object(ObjectId::new(&object)?);
     Ok(reply::json(StatusCode::OK, &ask(&app, &caller, query).await?))
 }
@@ -66,7 +66,7 @@ pub async fn get(State(app): State<App>, caller: Caller, Segments(object): Segme
     responses((status = 202, description = "The job that removes its edges", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn delete(State(app): State<App>, caller: Caller, Segments(object): Segments<String>) -> Outcome {
-    caller.may(Call::DeleteObject, None, None)?;
+    caller.may(Permission::DeleteObject, None, None)?;
     let command = Command::DeleteObject { object: ObjectId::new(&object)? };
-    reply::decided(StatusCode::ACCEPTED, app.tally.apply(Asked { auth: caller.facts(), command, once: None }).await?)
+    reply::decided(StatusCode::ACCEPTED, app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?)
 }

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use tally::core::bounded::BoundedMeta;
-use tally::core::command::{Call as Asked, Command, Decided, EdgeReply};
+use tally::core::command::{Call, Command, Decided, EdgeReply};
 use tally::core::limits::PAGE_ITEMS_DEFAULT;
 use tally::core::query::{CountAnswer, EdgeAnswer, ListAnswer};
 use tally::core::rows::Side;
@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{Outcome, ask};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::body::{Json, Posted};
 use crate::http::problem::Problem;
 use crate::http::reply;
@@ -59,9 +59,9 @@ fn names(relation: &str, object: &str) -> Result<(Name, ObjectId), Problem> {
     Ok((Name::new(relation)?, ObjectId::new(object)?))
 }
 
-async fn write(app: &App, caller: &Caller, call: Call, subject: &SubjectId, command: Command) -> Outcome {
-    caller.may(call, Some(subject), None)?;
-    let asked = Asked { auth: caller.facts(), command, once: None };
+async fn write(app: &App, caller: &Caller, permission: Permission, subject: &SubjectId, command: Command) -> Outcome {
+    caller.may(permission, Some(subject), None)?;
+    let asked = Call { auth: caller.facts(), command, once: None };
     told(app, caller, app.tally.apply(asked).await?).await
 }
 
@@ -96,7 +96,7 @@ pub async fn relate(
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
     let (kind, meta) = (body.kind, body.meta.map(|meta| meta.0));
     let command = Command::Relate { relation, object, subject: subject.clone(), kind, meta };
-    write(&app, &caller, Call::Relate, &subject, command).await
+    write(&app, &caller, Permission::Relate, &subject, command).await
 }
 
 /// Make sure that an edge is not there
@@ -117,7 +117,7 @@ pub async fn unrelate(
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
     let command = Command::Unrelate { relation, object, subject: subject.clone() };
-    write(&app, &caller, Call::Unrelate, &subject, command).await
+    write(&app, &caller, Permission::Unrelate, &subject, command).await
 }
 
 /// `subjects` is also a subject's id: writing to it is writing that edge.
@@ -161,11 +161,11 @@ pub async fn toggle(
 ) -> Outcome {
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
-    caller.may(Call::Toggle, Some(&subject), None)?;
+    caller.may(Permission::Toggle, Some(&subject), None)?;
     let (EdgeBody { kind, meta }, once) = posted.read(&app, &caller)?;
     let meta = meta.map(|meta| meta.0);
     let command = Command::Toggle { relation, object, subject, kind, meta };
-    told(&app, &caller, app.tally.apply(Asked { auth: caller.facts(), command, once }).await?).await
+    told(&app, &caller, app.tally.apply(Call { auth: caller.facts(), command, once }).await?).await
 }
 
 /// Is this edge there?
@@ -186,7 +186,7 @@ pub async fn read_edge(
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
     let policy = app.tally.catalog().relation(&relation).map_err(Problem::from)?.read;
-    caller.may(Call::ReadEdge, Some(&subject), Some(policy))?;
+    caller.may(Permission::ReadEdge, Some(&subject), Some(policy))?;
     let answer = ask(&app, &caller, Query::Edge { relation, object, subject }).await?;
     Ok(reply::json(StatusCode::OK, &answer))
 }
@@ -214,7 +214,7 @@ pub async fn read_count(
         None => caller.own_subject().cloned(),
     };
     let policy = app.tally.catalog().relation(&relation).map_err(Problem::from)?.read;
-    caller.may(Call::ReadObject, viewer.as_ref(), Some(policy))?;
+    caller.may(Permission::ReadObject, viewer.as_ref(), Some(policy))?;
     let answer = ask(&app, &caller, Query::Count { relation, object, viewer }).await?;
     Ok(reply::json(StatusCode::OK, &answer))
 }
@@ -238,7 +238,7 @@ pub async fn list_subjects(
     caller.signed_in()?;
     let (relation, object) = names(&relation, &object)?;
     let policy = app.tally.catalog().relation(&relation).map_err(Problem::from)?.read;
-    caller.may(Call::ListSubjects, None, Some(policy))?;
+    caller.may(Permission::ListSubjects, None, Some(policy))?;
     list(&app, &caller, Side::Object, relation, object.as_str(), page).await
 }
 
@@ -261,7 +261,7 @@ pub async fn list_objects(
     caller.signed_in()?;
     let (relation, subject) = (Name::new(&relation)?, caller.subject(&subject)?);
     let policy = app.tally.catalog().relation(&relation).map_err(Problem::from)?.read;
-    caller.may(Call::ListObjects, Some(&subject), Some(policy))?;
+    caller.may(Permission::ListObjects, Some(&subject), Some(policy))?;
     list(&app, &caller, Side::Subject, relation, subject.as_str(), page).await
 }
 

@@ -2,13 +2,13 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use tally::core::command::{Call as Asked, Command, JobReply};
+use tally::core::command::{Call, Command, JobReply};
 use tally::core::rows::{JobId, JobKind};
 use tally::core::{Code, Query, SubjectId};
 
 use super::{Outcome, ask};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::problem::Problem;
 use crate::http::reply;
 use crate::http::request::{Caller, Segments};
@@ -16,14 +16,14 @@ use crate::http::request::{Caller, Segments};
 async fn begin(
     app: &App,
     caller: &Caller,
-    call: Call,
+    permission: Permission,
     subject: &str,
     command: impl FnOnce(SubjectId) -> Command,
 ) -> Outcome {
     caller.signed_in()?;
     let subject = caller.subject(subject)?;
-    caller.may(call, Some(&subject), None)?;
-    let asked = Asked { auth: caller.facts(), command: command(subject), once: None };
+    caller.may(permission, Some(&subject), None)?;
+    let asked = Call { auth: caller.facts(), command: command(subject), once: None };
     reply::decided(StatusCode::ACCEPTED, app.tally.apply(asked).await?)
 }
 
@@ -37,7 +37,7 @@ async fn begin(
     responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn forget(State(app): State<App>, caller: Caller, Segments(subject): Segments<String>) -> Outcome {
-    begin(&app, &caller, Call::ForgetSubject, &subject, |subject| Command::Forget { subject }).await
+    begin(&app, &caller, Permission::ForgetSubject, &subject, |subject| Command::Forget { subject }).await
 }
 
 /// Suspend a subject
@@ -50,7 +50,7 @@ pub async fn forget(State(app): State<App>, caller: Caller, Segments(subject): S
     responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn suspend(State(app): State<App>, caller: Caller, Segments(subject): Segments<String>) -> Outcome {
-    begin(&app, &caller, Call::SuspendSubject, &subject, |subject| Command::Suspend { subject }).await
+    begin(&app, &caller, Permission::SuspendSubject, &subject, |subject| Command::Suspend { subject }).await
 }
 
 /// Restore a suspended subject
@@ -62,7 +62,7 @@ pub async fn suspend(State(app): State<App>, caller: Caller, Segments(subject): 
     responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn restore(State(app): State<App>, caller: Caller, Segments(subject): Segments<String>) -> Outcome {
-    begin(&app, &caller, Call::RestoreSubject, &subject, |subject| Command::Restore { subject }).await
+    begin(&app, &caller, Permission::RestoreSubject, &subject, |subject| Command::Restore { subject }).await
 }
 
 /// Whether a job is about a subject. A job is named after what it does to whom, so this needs no look at it: a user is
@@ -83,7 +83,7 @@ fn is_about(job: Option<JobId>, subject: &SubjectId) -> bool {
 pub async fn read_job(State(app): State<App>, caller: Caller, Segments(job): Segments<String>) -> Outcome {
     caller.signed_in()?;
     let id = JobId::parse(&job);
-    caller.may(Call::ReadJob, caller.own_subject().filter(|own| is_about(id, own)), None)?;
+    caller.may(Permission::ReadJob, caller.own_subject().filter(|own| is_about(id, own)), None)?;
     let id = id.ok_or_else(|| Problem::new(Code::NotFound, "there is no such job"))?;
     Ok(reply::json(StatusCode::OK, &ask(&app, &caller, Query::Job(id)).await?))
 }

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::{Outcome, answer, apply};
 use crate::app::App;
-use crate::auth::policy::Call;
+use crate::auth::policy::Permission;
 use crate::http::body::Posted;
 use crate::http::request::{Caller, Segments, listed};
 
@@ -43,7 +43,7 @@ pub async fn observe(
     Segments((unique, key)): Segments<(String, String)>,
     posted: Posted,
 ) -> Outcome {
-    caller.may(Call::Observe, None, None)?;
+    caller.may(Permission::Observe, None, None)?;
     let (unique, key) = (Name::new(&unique)?, KeyId::new(&key)?);
     let (ObserveBody { members }, once) = posted.read(&app, &caller)?;
     apply(&app, &caller, Command::Observe { unique, key, members: members.0 }, once).await
@@ -63,7 +63,7 @@ pub async fn read_unique(
     caller: Caller,
     Segments((unique, key)): Segments<(String, String)>,
 ) -> Outcome {
-    caller.may(Call::ReadUnique, None, None)?;
+    caller.may(Permission::ReadUnique, None, None)?;
     let (unique, keys) = (Name::new(&unique)?, vec![KeyId::new(&key)?]);
     answer(&app, &caller, Query::Counting(CountingQuery::Unique { unique, keys })).await
 }
@@ -85,7 +85,7 @@ pub async fn read_union(
     Segments(unique): Segments<String>,
     RawQuery(query): RawQuery,
 ) -> Outcome {
-    caller.may(Call::ReadUnique, None, None)?;
+    caller.may(Permission::ReadUnique, None, None)?;
     let unique = Name::new(&unique)?;
     let keys =
         listed(&query.unwrap_or_default(), "keys")?.iter().map(|key| KeyId::new(key)).collect::<Result<_, _>>()?;

@@ -1,6 +1,8 @@
 //! Who may do what: one table, and the one function that reads it.
 
+use tally::core::SubjectId;
 use tally::core::catalog::ReadPolicy;
+use tally::core::command::Command;
 use tally::core::rows::Role;
 
 use super::Principal;
@@ -14,8 +16,6 @@ pub enum Permission {
     Unrelate,
     /// Flip an edge of a subject.
     Toggle,
-    /// A batch, asked once for the subject of every command in it.
-    Batch,
     /// Whether a subject has an edge.
     ReadEdge,
     /// An object's count, and whether a viewer is in it. A user who names no viewer is the viewer.
@@ -78,6 +78,39 @@ pub enum Permission {
     Docs,
 }
 
+impl Permission {
+    /// What a command needs, and about whom it is; nothing of what no caller may send. A new command has to say it here.
+    pub fn of(command: &Command) -> Option<(Self, Option<&SubjectId>)> {
+        Some(match command {
+            Command::Relate { subject, .. } => (Self::Relate, Some(subject)),
+            Command::Unrelate { subject, .. } => (Self::Unrelate, Some(subject)),
+            Command::Toggle { subject, .. } => (Self::Toggle, Some(subject)),
+            Command::Count { .. } => (Self::Count, None),
+            Command::Observe { .. } => (Self::Observe, None),
+            Command::Attend { subject, .. } => (Self::Attend, Some(subject)),
+            Command::Score { member, .. } => (Self::Score, Some(member)),
+            Command::Take { .. } => (Self::Take, None),
+            Command::PutObject { .. } => (Self::PutObject, None),
+            Command::DeleteObject { .. } => (Self::DeleteObject, None),
+            Command::Forget { subject } => (Self::ForgetSubject, Some(subject)),
+            Command::Suspend { subject } => (Self::SuspendSubject, Some(subject)),
+            Command::Restore { subject } => (Self::RestoreSubject, Some(subject)),
+            Command::Verify { .. } => (Self::Verify, None),
+            Command::PutApiKey { .. } | Command::RevokeApiKey { .. } => (Self::ManageKeys, None),
+            // Each command in it is asked about.
+            Command::Batch { .. } | Command::Rehearse { .. } => return None,
+            Command::Declare
+            | Command::RankAnew { .. }
+            | Command::Sweep { .. }
+            | Command::Recount { .. }
+            | Command::Repair { .. }
+            | Command::Expire { .. }
+            | Command::ExpireJobs { .. }
+            | Command::ExpireLimits { .. } => return None,
+        })
+    }
+}
+
 /// The columns of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
@@ -115,12 +148,11 @@ const OWN: Verdict = Verdict::IfReadable;
 
 /// The table. A column each for [`Who`], in its order; a row each for [`Permission`], in its order.
 #[rustfmt::skip]
-const TABLE: [(Permission, [Verdict; 8]); 34] = [
+const TABLE: [(Permission, [Verdict; 8]); 33] = [
     //                      nobody read  serv. admin dev   page  self  other
     (Permission::Relate,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
     (Permission::Unrelate,       [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
     (Permission::Toggle,         [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
-    (Permission::Batch,          [WHO,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_]),
     (Permission::ReadEdge,       [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
     (Permission::ReadObject,     [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
     (Permission::ReadFeed,       [WHO,   YES,  YES,  YES,  YES,  YES,  OWN,  PUB]),
@@ -212,8 +244,6 @@ pub fn authorize(
 mod tests {
     use std::sync::Arc;
 
-    use tally::core::id::SubjectId;
-
     use super::*;
 
     const POLICIES: [Option<ReadPolicy>; 4] =
@@ -251,7 +281,7 @@ mod tests {
             }
             _ => match call {
                 // Users act as themselves only.
-                Relate | Unrelate | Toggle | Batch | ForgetSubject | ReadJob | Attend | ReadAttendance => about_self,
+                Relate | Unrelate | Toggle | ForgetSubject | ReadJob | Attend | ReadAttendance => about_self,
                 // What is counted is for all to see; limits and what changes the others are for servers.
                 _ if counted.contains(&call) => true,
                 // What is public is everyone's, what is own is one's own, what is none is nobody's.

@@ -8,12 +8,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 use tally::core::catalog::ReadPolicy;
-use tally::core::command::Once;
+use tally::core::command::{Call, Command, Decided, Once};
 use tally::core::hash::digest_text;
 use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use tally::core::prints::{PARTS_MAX, prints};
 use tally::core::rows::ReplayKey;
-use tally::core::{Auth, SubjectId};
+use tally::core::{Auth, Code, SubjectId};
 
 use super::body::unreadable;
 use super::problem::Problem;
@@ -79,6 +79,23 @@ impl Caller {
         read: Option<ReadPolicy>,
     ) -> Result<(), Problem> {
         Ok(authorize(self.principal.as_ref(), permission, target.map(SubjectId::as_str), read)?)
+    }
+
+    /// Passes a command that the caller may send; those in a batch one by one.
+    pub fn may_send(&self, command: &Command) -> Result<(), Problem> {
+        if let Command::Batch { commands, .. } | Command::Rehearse { commands } = command {
+            return commands.iter().try_for_each(|command| self.may_send(command));
+        }
+        match Permission::of(command) {
+            Some((permission, about)) => self.may(permission, about, None),
+            None => Err(Problem::new(Code::Forbidden, "this is for the server itself")),
+        }
+    }
+
+    /// Has a command decided. The only way from a request to a write, so that none is made without permission.
+    pub async fn apply(&self, app: &App, command: Command, once: Option<Once>) -> Result<Decided, Problem> {
+        self.may_send(&command)?;
+        Ok(app.tally.apply(Call { auth: self.facts(), command, once }).await?)
     }
 
     /// Refuses whoever has not said who they are, before anything else is looked at.

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tally::AnyEngine;
-use tally::core::command::{Call, Command, JobReply};
+use tally::core::command::{Command, JobReply};
 use tally::core::query::ApiKeysAnswer;
 use tally::core::rows::Role;
 use tally::core::{Code, Query};
@@ -52,7 +52,7 @@ pub struct VerifyBody {
 pub async fn verify(State(app): State<App>, caller: Caller, Json(body): Json<VerifyBody>) -> Outcome {
     caller.may(Permission::Verify, None, None)?;
     let command = Command::Verify { repair: body.repair };
-    let decided = app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?;
+    let decided = caller.apply(&app, command, None).await?;
     reply::decided(StatusCode::ACCEPTED, decided)
 }
 
@@ -187,7 +187,7 @@ pub async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json
         made.stored = of_dev(made.stored);
     }
     let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
-    app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?.reply?;
+    caller.apply(&app, command, None).await?.reply?;
     app.auth.keys.put(&made.id, &made.stored);
     let answer = NewKeyAnswer { id: made.id, key: made.token, role: body.role, name: body.name };
     Ok(reply::json(StatusCode::CREATED, &answer))
@@ -212,7 +212,7 @@ pub async fn list_keys(State(app): State<App>, caller: Caller) -> Outcome {
 pub async fn revoke_key(State(app): State<App>, caller: Caller, Segments(id): Segments<String>) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
     let command = Command::RevokeApiKey { id: id.clone() };
-    let decided = app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?;
+    let decided = caller.apply(&app, command, None).await?;
     app.auth.keys.remove(&id);
     reply::decided(StatusCode::OK, decided)
 }

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tally::core::bounded::{AtMost, held_bytes};
-use tally::core::command::{Call, Command, Cost, Decided, Once, Reply, Written};
+use tally::core::command::{Command, Cost, Decided, Once, Reply, Written};
 use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::rows::ReplayKey;
@@ -18,7 +18,6 @@ use utoipa::ToSchema;
 
 use super::Outcome;
 use crate::app::App;
-use crate::auth::policy::Permission;
 use crate::door::memory::Room;
 use crate::http::body::{no_room, parse, read_body};
 use crate::http::problem::Problem;
@@ -149,18 +148,7 @@ fn allowed(mut command: Command, caller: &Caller) -> Result<Command, Refusal> {
         // `me` means in a batch what it means in a path.
         *subject = caller.subject(subject.as_str()).map_err(|problem| Refusal::bad_request(&*problem.detail))?;
     }
-    let (call, subject) = match &command {
-        Command::Relate { subject, .. } | Command::Unrelate { subject, .. } | Command::Toggle { subject, .. } => {
-            (Permission::Batch, Some(subject))
-        }
-        Command::Count { .. } => (Permission::Count, None),
-        Command::Observe { .. } => (Permission::Observe, None),
-        Command::Attend { subject, .. } => (Permission::Attend, Some(subject)),
-        Command::Score { member, .. } => (Permission::Score, Some(member)),
-        Command::Take { .. } => (Permission::Take, None),
-        _ => return Err(Refusal::Forbidden("a batch cannot hold this".into())),
-    };
-    caller.may(call, subject, None).map_err(|denied| Refusal::Forbidden(denied.detail.into()))?;
+    caller.may_send(&command).map_err(|denied| Refusal::Forbidden(denied.detail.into()))?;
     Ok(command)
 }
 
@@ -170,8 +158,7 @@ async fn atomic(app: &App, caller: &Caller, commands: Vec<Result<Command, Refusa
         .enumerate()
         .map(|(index, command)| command.map_err(|cause| Refusal::BatchRefused { index, cause: Box::new(cause) }));
     let commands = indexed.collect::<Result<Vec<_>, _>>()?;
-    let asked = Call { auth: caller.facts(), command: Command::Batch { atomic: true, commands }, once };
-    let decided = app.tally.apply(asked).await?;
+    let decided = caller.apply(app, Command::Batch { atomic: true, commands }, once).await?;
     match decided.reply {
         Ok(Reply::Batch(replies)) => Ok(answer(app, caller, items(replies), decided.cost, decided.replayed).await),
         _ => reply::decided(StatusCode::OK, decided),
@@ -186,7 +173,6 @@ async fn each(
     command: fn(Vec<Command>) -> Command,
     once: Option<Once>,
 ) -> Outcome {
-    let auth = caller.facts();
     let mut results: Vec<Option<BatchItem>> = Vec::with_capacity(commands.len());
     let mut good: Vec<(usize, Command)> = Vec::with_capacity(commands.len());
     for (index, command) in commands.into_iter().enumerate() {
@@ -204,7 +190,7 @@ async fn each(
         let rest = good.split_off(good.len().min(ATOMIC_COMMANDS_MAX));
         let (indices, commands): (Vec<usize>, Vec<Command>) = good.into_iter().unzip();
         let once = once.as_ref().map(|once| chunk_once(once, chunks.len()));
-        chunks.push(app.tally.apply(Call { auth: auth.clone(), command: command(commands), once }));
+        chunks.push(caller.apply(app, command(commands), once));
         places.push(indices);
         good = rest;
     }
@@ -233,16 +219,15 @@ async fn each(
 
 /// What became of a chunk. A reused idempotency key is about the whole request.
 fn chunk_items(
-    outcome: Result<Decided, tally::Error>,
+    outcome: Result<Decided, Problem>,
     commands: usize,
     cost: &mut Cost,
     replayed: &mut bool,
 ) -> Result<Vec<BatchItem>, Problem> {
     let decided = match outcome {
         Ok(decided) => decided,
-        Err(error) => {
+        Err(problem) => {
             *replayed = false;
-            let problem = Problem::from(error);
             return Ok((0..commands).map(|_| BatchItem::Problem(problem.clone())).collect());
         }
     };

@@ -16,7 +16,7 @@ pub mod subjects;
 pub mod uniques;
 
 use axum::http::StatusCode;
-use tally::core::command::{Call, Command, Once};
+use tally::core::command::{Command, Once};
 use tally::core::{Answer, Query};
 
 use super::problem::Problem;
@@ -39,6 +39,5 @@ async fn answer(app: &App, caller: &Caller, query: Query) -> Outcome {
 
 /// Does what the caller asks for, once where it has a key.
 async fn apply(app: &App, caller: &Caller, command: Command, once: Option<Once>) -> Outcome {
-    let asked = Call { auth: caller.facts(), command, once };
-    reply::decided(StatusCode::OK, app.tally.apply(asked).await?)
+    reply::decided(StatusCode::OK, caller.apply(app, command, once).await?)
 }

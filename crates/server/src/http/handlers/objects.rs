@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use tally::core::bounded::BoundedMeta;
-use tally::core::command::{Call, Command, JobReply, ObjectReply};
+use tally::core::command::{Command, JobReply, ObjectReply};
 use tally::core::{ObjectId, Query};
 use utoipa::ToSchema;
 
@@ -44,7 +44,7 @@ pub async fn put(
     caller.may(Permission::PutObject, None, None)?;
     let object = ObjectId::new(&object)?;
     let command = Command::PutObject { object, status: body.status, attributes: body.attributes.0 };
-    reply::decided(StatusCode::OK, app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?)
+    reply::decided(StatusCode::OK, caller.apply(&app, command, None).await?)
 }
 
 /// What is an object registered with?
@@ -68,5 +68,5 @@ pub async fn get(State(app): State<App>, caller: Caller, Segments(object): Segme
 pub async fn delete(State(app): State<App>, caller: Caller, Segments(object): Segments<String>) -> Outcome {
     caller.may(Permission::DeleteObject, None, None)?;
     let command = Command::DeleteObject { object: ObjectId::new(&object)? };
-    reply::decided(StatusCode::ACCEPTED, app.tally.apply(Call { auth: caller.facts(), command, once: None }).await?)
+    reply::decided(StatusCode::ACCEPTED, caller.apply(&app, command, None).await?)
 }

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use tally::core::bounded::BoundedMeta;
-use tally::core::command::{Call, Command, Decided, EdgeReply};
+use tally::core::command::{Command, Decided, EdgeReply};
 use tally::core::limits::PAGE_ITEMS_DEFAULT;
 use tally::core::query::{CountAnswer, EdgeAnswer, ListAnswer};
 use tally::core::rows::Side;
@@ -61,8 +61,7 @@ fn names(relation: &str, object: &str) -> Result<(Name, ObjectId), Problem> {
 
 async fn write(app: &App, caller: &Caller, permission: Permission, subject: &SubjectId, command: Command) -> Outcome {
     caller.may(permission, Some(subject), None)?;
-    let asked = Call { auth: caller.facts(), command, once: None };
-    told(app, caller, app.tally.apply(asked).await?).await
+    told(app, caller, caller.apply(app, command, None).await?).await
 }
 
 /// The answer to a write, as far as the caller may read it.
@@ -165,7 +164,7 @@ pub async fn toggle(
     let (EdgeBody { kind, meta }, once) = posted.read(&app, &caller)?;
     let meta = meta.map(|meta| meta.0);
     let command = Command::Toggle { relation, object, subject, kind, meta };
-    told(&app, &caller, app.tally.apply(Call { auth: caller.facts(), command, once }).await?).await
+    told(&app, &caller, caller.apply(&app, command, once).await?).await
 }
 
 /// Is this edge there?

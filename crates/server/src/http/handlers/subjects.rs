@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use tally::core::command::{Call, Command, JobReply};
+use tally::core::command::{Command, JobReply};
 use tally::core::rows::{JobId, JobKind};
 use tally::core::{Code, Query, SubjectId};
 
@@ -23,8 +23,7 @@ async fn begin(
     caller.signed_in()?;
     let subject = caller.subject(subject)?;
     caller.may(permission, Some(&subject), None)?;
-    let asked = Call { auth: caller.facts(), command: command(subject), once: None };
-    reply::decided(StatusCode::ACCEPTED, app.tally.apply(asked).await?)
+    reply::decided(StatusCode::ACCEPTED, caller.apply(app, command(subject), None).await?)
 }
 
 /// Forget a subject everywhere

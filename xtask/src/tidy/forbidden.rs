@@ -40,6 +40,31 @@ pub(crate) fn no_sleep_in_tests(tree: &Tree) -> Result<Vec<Finding>> {
     Ok(tree.rust().filter(|file| !listed(SLEEPS, file)).flat_map(sleeps).collect())
 }
 
+/// Kinds of rows that a store lays out from their declaration. Only edges, scores and counters have a form of their own, subjects a mood of Redis,
+/// and jobs the newest stamp.
+const DECLARED: &[&str] = &[
+    "Object", "Replay", "ApiKey", "Names", "Touched", "Unique", "Limit", "Sheet", "Day", "Chunk", "Attendee", "Board",
+];
+
+/// An engine that learns what a kind of row means is a place that the next kind is forgotten in.
+pub(crate) fn thin_engines(tree: &Tree) -> Result<Vec<Finding>> {
+    let engines = ["crates/embedded/src/", "crates/postgres/src/", "crates/redis/src/"];
+    let of_engines = |file: &&File| engines.iter().any(|engine| file.path.starts_with(engine));
+    let mut findings = Vec::new();
+    for file in tree.rust().filter(of_engines) {
+        let tests_begin = file.tests_begin().unwrap_or(usize::MAX);
+        for (number, line) in file.code_lines().filter(|(number, _)| *number < tests_begin) {
+            for kind in DECLARED {
+                if ["Key", "Row", "RowKind"].iter().any(|of| has_word(line, &format!("{of}::{kind}"))) {
+                    let advice = "a store knows cells and no kinds; say what is special in core/src/rows/declared.rs";
+                    findings.push(Finding::new(file.place(number), format!("`{kind}`: {advice}")));
+                }
+            }
+        }
+    }
+    Ok(findings)
+}
+
 fn sleeps(file: &File) -> Vec<Finding> {
     let tests_begin = if file.is_test_file() { 0 } else { file.tests_begin().unwrap_or(usize::MAX) };
     file.code_lines()
@@ -104,5 +129,15 @@ mod tests {
         assert!(no_sleep_in_tests(&tree("crates/a/src/a.rs", line)).unwrap().is_empty());
         let unit = format!("{line}\n#[cfg(test)]\nmod tests {{\n{line}\n}}");
         assert_eq!(no_sleep_in_tests(&tree("crates/a/src/a.rs", &unit)).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn engines_name_no_kind_but_those_with_a_form_of_their_own() {
+        for (line, wrong) in [("Key::Attendee(sheet, who)", 1), ("RowKind::Limit =>", 1), ("Key::Edge(key)", 0)] {
+            assert_eq!(thin_engines(&tree("crates/redis/src/a.rs", line)).unwrap().len(), wrong, "{line}");
+            assert!(thin_engines(&tree("crates/core/src/a.rs", line)).unwrap().is_empty());
+        }
+        let unit = "#[cfg(test)]\nmod tests {\n    Key::Attendee(sheet, who)\n}";
+        assert!(thin_engines(&tree("crates/redis/src/a.rs", unit)).unwrap().is_empty());
     }
 }

@@ -47,6 +47,7 @@ const RULES: &[(&str, Rule)] = &[
     ("no-unfinished", forbidden::no_unfinished),
     ("no-unsafe", forbidden::no_unsafe),
     ("no-sleep-in-tests", forbidden::no_sleep_in_tests),
+    ("thin-engines", forbidden::thin_engines),
     ("no-retries", retries::check),
     ("no-machine-paths", paths::check),
     ("generated-fresh", generated::check),

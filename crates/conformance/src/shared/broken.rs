@@ -204,9 +204,10 @@ fn passes(flaw: Flaw, case: &str) -> bool {
     catch_unwind(AssertUnwindSafe(|| runtime.block_on(run(Stand::new(Arc::new(flaw)))))).is_ok()
 }
 
-/// What has to do with chance is found sooner or later; most of it is found at once.
+/// What has to do with chance is found sooner or later: most of it at once, some of it late where the machine is busy and hardly
+/// anything comes in between.
 fn is_found(flaw: Flaw, case: &str) {
-    assert!((0..20).any(|_| !passes(flaw, case)), "{case} lets a store pass that has this flaw: {flaw:?}");
+    assert!((0..500).any(|_| !passes(flaw, case)), "{case} lets a store pass that has this flaw: {flaw:?}");
 }
 
 const LIKES: &str = "likes_and_unlikes_of_three_servers_add_up";

@@ -329,7 +329,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(walked, 34 * 7 * 6 * 4);
+        assert_eq!(walked, 33 * 7 * 6 * 4);
     }
 
     #[test]

@@ -177,6 +177,11 @@ while place < tells do
     if mode ~= 'alone' then
       local list = KEYS[base + tonumber(ARGV[place + 1])]
       if held('s', '#' .. list) then return {'locked'} end
+      -- An entry is checked on the object's side alone. Here one that another commit has not finished yet is waited for: whoever
+      -- came later would be finished first, and undone by the earlier.
+      local entry = list .. '/' .. ARGV[place + 2]
+      if held('x', entry) then return {'locked'} end
+      exclusive[#exclusive + 1] = entry
       intended[#intended + 1] = list
     end
   elseif op == 'S' or op == 's' then

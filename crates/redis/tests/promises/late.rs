@@ -8,10 +8,10 @@ use tally_core::command::{Command, Reply};
 use tally_core::rows::{CountKey, TotalKey};
 use tally_core::view::Wants;
 use tally_core::{KeyId, SubjectId};
-use tally_engine::{Engine, Range};
+use tally_engine::{Engine, Finding, Range};
 use tally_testing::{Cluster, ClusterOptions};
 
-use crate::support::{Store, blocking, count, counted, name, until};
+use crate::support::{Store, blocking, count, counted, name, relate, unrelate, until};
 
 /// Everything that a node is asked from now on, as `MONITOR` tells it.
 struct Heard(Arc<Mutex<Vec<Vec<String>>>>);
@@ -192,4 +192,43 @@ async fn a_job_is_found_though_its_server_died_before_it_was_listed() {
         return redis.call('HSET', KEYS[1], 'rdead-7', '0 ' .. ARGV[3])";
     ask(hash, &["EVAL", keep, "4", &share, &ring, hash, open, &id, &row, record]);
     assert_eq!(store.engine.scan(&Range::OPEN_JOBS, 10).await.unwrap().items, jobs);
+}
+
+/// An unlike is done, and its server stands still before the subject's side has heard of it. Somebody likes again: whoever ends the
+/// unlike then must not take that away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_end_of_an_unlike_does_not_take_away_the_like_after_it() {
+    let options = ClusterOptions { node_timeout_ms: 30_000, ..ClusterOptions::default() };
+    let cluster = blocking(|| Cluster::start(options)).unwrap();
+    let store = Store::open(&cluster.url()).await;
+    store.apply(relate("like", "post:1", "alice")).await.unwrap();
+    let heard: Vec<Heard> = (0..3).map(|node| Heard::at(cluster.node(node).address())).collect();
+    store.apply(unrelate("like", "post:1", "alice")).await.unwrap();
+    let prepared = until("a share was heard", async || {
+        heard.iter().enumerate().find_map(|(node, heard)| Some((node, heard.commits("prepare").pop()?)))
+    });
+    let (node, words) = prepared.await;
+    store.apply(relate("like", "post:1", "alice")).await.unwrap();
+
+    // The same unlike from another server, which came as far as its commit.
+    let dead: Vec<String> = words.iter().map(|word| dead_server(word, &words)).collect();
+    assert_eq!(send(&cluster, node, &dead), "done");
+    let record = &dead[5 + dead[2].parse::<usize>().unwrap()];
+    let ask = |key: &str, words: &[&str]| {
+        blocking(|| cluster.node(cluster.master_of_slot(cluster.slot_of(key).unwrap()).unwrap()).ask(words)).unwrap()
+    };
+    ask(record, &["SET", record, "done"]);
+    let list = "tally:o:{post:1}:like";
+    assert_eq!(ask(list, &["ZREM", list, "alice"]), "1");
+
+    store.apply(relate("like", "post:1", "alice")).await.unwrap();
+    let mut found = Vec::new();
+    store.engine.audit(&mut |finding| found.push(finding)).await.unwrap();
+    found.retain(|finding| !matches!(finding, Finding::Progress(_)));
+    assert_eq!(found, [], "both sides say the same");
+    assert_eq!(open_keys(&cluster), 0);
+    assert_eq!(
+        (ask(list, &["ZCARD", list]), ask("tally:s:{alice}:like", &["ZCARD", "tally:s:{alice}:like"])),
+        ("1".into(), "1".into())
+    );
 }

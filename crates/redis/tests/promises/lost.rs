@@ -20,19 +20,19 @@ use crate::network::{holds, once, proxied};
 use crate::support::{Store, engine, toggle, unavailable, until};
 
 /// An engine that stops once, between what is loaded and what is committed on it.
-struct Stopping {
+pub(crate) struct Stopping {
     inner: Arc<Redis>,
     stop: tokio::sync::Mutex<Option<(Sender<()>, Receiver<()>)>>,
 }
 
 /// Where it stops: says when it is there, and lets it go on.
-struct Stop {
-    reached: Receiver<()>,
-    go_on: Sender<()>,
+pub(crate) struct Stop {
+    pub(crate) reached: Receiver<()>,
+    pub(crate) go_on: Sender<()>,
 }
 
 impl Stopping {
-    async fn on(url: &str) -> (Arc<Store<Self>>, impl AsyncFn() -> Stop) {
+    pub(crate) async fn on(url: &str) -> (Arc<Store<Self>>, impl AsyncFn() -> Stop) {
         let engine = Arc::new(Self { inner: engine(url), stop: tokio::sync::Mutex::new(None) });
         let store = Arc::new(Store::on(engine.clone()).await);
         let arm = async move || {

@@ -80,11 +80,10 @@ CREATE VIEW attendance AS
     SELECT t.relation AS sheet, t.object::date AS day, sum(t.n)::int8 AS present
     FROM object_total t WHERE t.kind = '@' GROUP BY t.relation, t.object;
 
--- The seasons that a board has had, the newest last; and whether the different scores are counted for dense ranks.
+-- The seasons that a board has had, the newest last.
 CREATE TABLE board (
     board   text COLLATE "C" PRIMARY KEY,
-    seasons timestamptz[] NOT NULL,
-    dense   boolean NOT NULL
+    seasons timestamptz[] NOT NULL
 );
 
 CREATE TABLE score (

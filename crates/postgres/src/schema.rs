@@ -9,8 +9,11 @@ use crate::connection::{Connection, within};
 use crate::error::unavailable;
 
 /// Every migration in its order; a released one is never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/0001_tables.sql"), include_str!("../migrations/0002_counting.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_tables.sql"),
+    include_str!("../migrations/0002_counting.sql"),
+    include_str!("../migrations/0003_boards_say_how_they_are_ranked.sql"),
+];
 /// The last of them.
 pub(crate) const NEWEST: i32 = MIGRATIONS.len() as i32;
 

@@ -12,7 +12,7 @@ use crate::answer::{number, some_text, text, texts};
 use crate::{Options, Redis};
 
 /// The layout of keys that this release knows.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 /// What a node says that is none of a Cluster.
 const NO_CLUSTER: &str = "cluster support disabled";
 
@@ -192,10 +192,16 @@ impl Redis {
         let mut command = Cmd::new();
         command.arg("SET").arg(self.keys.system("format")).arg(FORMAT).arg("NX").arg("GET");
         match text(self.link.send(&command).await?)? {
-            Some(format) if format != FORMAT => Err(StoreError::Broken(format!(
-                "the keys under `{}` have format {format}; this release knows {FORMAT}: use a newer release of Tally",
-                self.keys.prefix
-            ))),
+            Some(format) if format != FORMAT => {
+                let advice = match format.as_str() {
+                    "1" => "it is from before the first release, and is not read; take another prefix, or empty it",
+                    _ => "use a newer release of Tally",
+                };
+                let prefix = &self.keys.prefix;
+                Err(StoreError::Broken(format!(
+                    "the keys under `{prefix}` have format {format}; this release knows {FORMAT}: {advice}"
+                )))
+            }
             _ => Ok(()),
         }
     }

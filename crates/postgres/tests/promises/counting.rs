@@ -249,11 +249,36 @@ async fn a_store_from_before_counting_is_brought_up_to_date_and_keeps_all() {
         ))
         .await;
     let store = Store::on(engine(&url), tally_engine::SystemClock).await;
-    assert_eq!(outside.number("SELECT max(version) FROM migration").await, 2);
+    assert_eq!(outside.number("SELECT max(version) FROM migration").await, 3);
     assert_eq!(store.like("post:1", "bob").await.unwrap().count, 2);
     assert_eq!(counted(store.apply(count("post:1", -2)).await.unwrap()).value, -2);
     assert_eq!(scored(store.apply(score("alice", ScoreChange::By(1))).await.unwrap()).rank, Some(1));
     assert_eq!(store.assert_sound().await, 2);
+}
+
+/// Boards that were filled before they could say how.
+#[tokio::test]
+async fn boards_of_an_older_store_say_how_they_were_filled() {
+    let url = shared("");
+    let outside = Outsider::of(&url).await;
+    let schema = tally_postgres::Options::parse(&url).unwrap().schema;
+    outside
+        .run(&format!(
+            "CREATE SCHEMA {schema}; {} {}
+             CREATE TABLE migration (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
+             INSERT INTO migration (version) VALUES (1), (2);
+             INSERT INTO board VALUES ('weekly', '{{2026-01-05}}');
+             INSERT INTO score VALUES ('weekly', '2026-01-05', false, 'alice', 5, 1), ('weekly', '2026-01-05', true, '5', 5, 1),
+                                      ('points', 'epoch', false, 'alice', 5, 1)",
+            include_str!("../../migrations/0001_tables.sql"),
+            include_str!("../../migrations/0002_counting.sql")
+        ))
+        .await;
+    let _store = Store::on(engine(&url), tally_engine::SystemClock).await;
+    let rows =
+        outside.0.query("SELECT board, dense, cardinality(seasons) FROM board ORDER BY board", &[]).await.unwrap();
+    let rows: Vec<(String, bool, i32)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+    assert_eq!(rows, [("points".into(), false, 0), ("weekly".into(), true, 1)]);
 }
 
 #[tokio::test]

@@ -56,6 +56,10 @@ async fn a_newer_format_is_left_alone() {
     let why = broken(&redis.url()).await;
     assert!(why.contains("format 99") && why.contains("newer release of Tally"), "{why}");
     assert_eq!(redis.ask(&["GET", "tally:sys:{sys}:format"]).unwrap(), "99");
+    // Its keys have other names: opened all the same, it would seem to be empty.
+    redis.ask(&["SET", "tally:sys:{sys}:format", "1"]).unwrap();
+    let why = broken(&redis.url()).await;
+    assert!(why.contains("format 1") && why.contains("another prefix"), "{why}");
 }
 
 #[tokio::test]

@@ -154,13 +154,13 @@ fn room(path: &Path, report: &mut Report) {
 
 fn format(path: &Path, report: &mut Report) -> bool {
     match folder::format(path) {
-        Some(found) if found <= FORMAT => report.ok("format", format!("{found}; this release writes {FORMAT}")),
+        Some(found) if found == FORMAT => report.ok("format", format!("{found}; this release writes {FORMAT}")),
         Some(found) => {
-            report.fail(
-                "format",
-                format!("{found}; this release knows up to {FORMAT}"),
-                "use a newer release of Tally",
-            );
+            let (knows, advice) = match found < FORMAT {
+                true => ("only", "it is from before the first release, and is not read: begin with another folder"),
+                false => ("up to", "use a newer release of Tally"),
+            };
+            report.fail("format", format!("{found}; this release knows {knows} {FORMAT}"), advice);
             return false;
         }
         None => {

@@ -66,6 +66,10 @@ fn what_is_wrong_with_a_folder_fails() {
     let newer = doctor(&world, &[]);
     assert_eq!((newer.code, status(&newer, "format").as_deref()), (1, Some("fail")), "{newer}");
     assert!(newer.out.contains("newer release"), "{newer}");
+    std::fs::write(world.path("data").join("FORMAT"), "tally store format 1\n").unwrap();
+    let older = doctor(&world, &[]);
+    assert_eq!((older.code, status(&older, "format").as_deref()), (1, Some("fail")), "{older}");
+    assert!(older.out.contains("before the first release"), "{older}");
 }
 
 #[test]

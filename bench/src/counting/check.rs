@@ -26,7 +26,7 @@ pub(super) async fn ranks(report: &mut Report, members: u64) -> Result<()> {
     let mut catalog = Catalog::default();
     for (text, ties) in POLICIES {
         let name = Name::new(text)?;
-        catalog.counting.declare_board(name.clone(), BoardDef { ties, ..BoardDef::new(name) });
+        catalog.declare_board(name.clone(), BoardDef { ties, ..BoardDef::new(name) });
     }
     let tally = Tally::open(&url, Options { catalog, ..Options::default() }).await?;
     let progress = Progress::counted("ranks next to a plain sort", members * POLICIES.len() as u64 * 6 / 5);

@@ -280,9 +280,7 @@ async fn what_is_not_declared_any_more_is_forgotten_too<F: EngineFactory>(stand:
     };
     running.run(views("post:1")).await;
     running.stop().await;
-    let mut nothing = Catalog::default();
-    nothing.counting = Default::default();
-    let nothing = Arc::new(nothing);
+    let nothing = Arc::new(Catalog::empty());
     let running = Running::start(&engine, &nothing, ManualClock::at(2_000)).await;
     running.run(Command::Declare).await;
     running.run(forget()).await;

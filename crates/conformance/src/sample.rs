@@ -90,10 +90,10 @@ pub(crate) fn catalog() -> Arc<Catalog> {
     declare("shelf", |relation| relation.limit_per_subject = Some(3));
     declare("reaction", |relation| relation.one_of = ["like", "love", "wow"].map(name).to_vec());
     let door = LimitDef::parse("door", "100/10min", None).expect("a sample is a valid rate");
-    catalog.counting.declare_limit(name("door"), door);
+    catalog.declare_limit(name("door"), door);
     let dense = BoardDef { ties: Ties::Dense, ..BoardDef::new(name("dense")) };
-    catalog.counting.declare_board(name("dense"), dense);
+    catalog.declare_board(name("dense"), dense);
     let shared = BoardDef { ties: Ties::Shared, ..BoardDef::new(name("shared")) };
-    catalog.counting.declare_board(name("shared"), shared);
+    catalog.declare_board(name("shared"), shared);
     Arc::new(catalog)
 }

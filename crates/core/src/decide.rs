@@ -3,11 +3,11 @@
 use crate::catalog::Catalog;
 use crate::command::{Auth, Call, Command, Decided, Reply};
 use crate::error::Refusal;
-use crate::rules::{
-    attendance, batch, board, counter, job, key, limit, names, object, once, relation, subject, unique, verify,
-};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
+use crate::{
+    attendance, batch, board, counter, job, key, limit, names, object, relation, replay, subject, unique, verify,
+};
 
 /// What comes with a command from outside: its time, a fresh id, what is declared, who asks.
 pub struct Context<'a> {
@@ -44,7 +44,7 @@ pub fn decide(
     let context = Context { stamp, time, id, catalog, auth: &call.auth };
     let start = view.savepoint();
     let outcome = match &call.once {
-        Some(once) => once::decide(once, &call.command, &context, view),
+        Some(once) => replay::decide(once, &call.command, &context, view),
         None => attempt(&call.command, &context, view).map(|reply| (reply, false)),
     };
     match outcome {
@@ -106,7 +106,7 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
             object::put(object, status.as_deref(), attributes, context, view)
         }
         Command::DeleteObject { object } => object::delete(object, context, view),
-        Command::Forget { subject } => subject::forget(subject, context, view),
+        Command::Forget { subject } => subject::begin_forgetting(subject, context, view),
         Command::Suspend { subject } => subject::suspend(subject, context, view),
         Command::Restore { subject } => subject::restore(subject, context, view),
         Command::Declare => names::declare(context, view),
@@ -117,7 +117,7 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
         Command::Repair { found_in, total, by } => verify::repair(*found_in, total, *by, view),
         Command::PutApiKey { id, key } => key::put(id, key, context, view),
         Command::RevokeApiKey { id } => key::revoke(id, context, view),
-        Command::Expire { replays } => once::expire(replays, context, view),
+        Command::Expire { replays } => replay::expire(replays, context, view),
         Command::ExpireJobs { jobs } => job::expire(jobs, context, view),
         Command::ExpireLimits { limits } => limit::expire(limits, context, view),
     }

@@ -169,7 +169,7 @@ impl Settings {
             catalog.declare(relation.definition.clone());
         }
         for counted in &self.counting {
-            counted.declare(&mut catalog.counting);
+            counted.declare(&mut catalog);
         }
         catalog.idempotency_ttl_ms = u64::try_from(self.idempotency_ttl.as_millis()).unwrap_or(u64::MAX);
         catalog.jobs_ttl_ms = u64::try_from(self.jobs_keep.as_millis()).unwrap_or(u64::MAX);

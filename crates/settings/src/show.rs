@@ -75,7 +75,7 @@ fn relations(settings: &Settings, lines: &mut Vec<(String, String)>) {
 
 /// What is counted, also that which nobody has written anything about.
 fn counting(settings: &Settings, lines: &mut Vec<(String, String)>) {
-    let catalog = settings.catalog().counting;
+    let catalog = settings.catalog();
     let names = (catalog.counters().map(|def| ("counters", def.name.to_string())))
         .chain(catalog.uniques().map(|def| ("uniques", def.name.to_string())))
         .chain(catalog.sheets().map(|def| ("attendance", def.name.to_string())))

@@ -84,7 +84,7 @@ fn edges(history: &[Asked], rows: &BTreeMap<Key, Row>) -> Vec<String> {
         let moment = asked.answered.as_ref().map_or(u64::MAX, |answered| answered.moment);
         let answered = edge_reply(asked).map(|reply| (moment, answer(reply)));
         if let Some(reply) = edge_reply(asked) {
-            let key = tally::core::rules::relation::edge_key(&reply.relation, &reply.object, &reply.subject);
+            let key = tally::core::relation::edge_key(&reply.relation, &reply.object, &reply.subject);
             keys.insert(edge.clone(), Key::Edge(key));
         }
         ops.entry(edge).or_default().push(Op { asked: asked.asked, answered, action });
@@ -207,7 +207,7 @@ fn order(fleet: &Fleet, history: &[Asked], rows: &BTreeMap<Key, Row>) -> Vec<Str
     let mut made: BTreeMap<Key, (u64, u64)> = BTreeMap::new();
     for asked in history {
         let (Some(reply), Some(answered)) = (edge_reply(asked), &asked.answered) else { continue };
-        let key = Key::Edge(tally::core::rules::relation::edge_key(&reply.relation, &reply.object, &reply.subject));
+        let key = Key::Edge(tally::core::relation::edge_key(&reply.relation, &reply.object, &reply.subject));
         let at = fleet.world.store.record().edges.get(&key).copied();
         // Several may have changed it at about the time at which it was made.
         if reply.changed && reply.active && at.is_some_and(|at| asked.asked_at <= at && at <= answered.at) {
@@ -220,7 +220,7 @@ fn order(fleet: &Fleet, history: &[Asked], rows: &BTreeMap<Key, Row>) -> Vec<Str
         if let Command::Relate { relation, object, subject, .. } | Command::Toggle { relation, object, subject, .. } =
             &asked.command
         {
-            made.remove(&Key::Edge(tally::core::rules::relation::edge_key(relation, object, subject)));
+            made.remove(&Key::Edge(tally::core::relation::edge_key(relation, object, subject)));
         }
     }
     let stamped: Vec<_> = made

@@ -35,8 +35,8 @@ pub(crate) fn catalog() -> Catalog {
     shelf.limit_per_subject = Some(2);
     catalog.declare(shelf);
     let rate = format!("{}/{}s", DOOR.0, DOOR.1);
-    catalog.counting.declare_limit(name("door"), LimitDef::parse("door", &rate, None).expect("a valid rate"));
-    catalog.counting.declare_counter(name("twin"), CounterDef::new(name("twin")));
+    catalog.declare_limit(name("door"), LimitDef::parse("door", &rate, None).expect("a valid rate"));
+    catalog.declare_counter(name("twin"), CounterDef::new(name("twin")));
     catalog
 }
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use tally_core::Catalog;
+use tally_core::board;
 use tally_core::catalog::{BoardDef, Ties};
 use tally_core::command::{Call, Command};
 use tally_core::rows::{Board, BoardKey, Key, Row};
-use tally_core::rules::board;
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
 use tally_engine::{BoardFrom, Engine, Range, Runner, StoreError};
@@ -18,7 +18,7 @@ use crate::Error;
 /// more: they may be ranked anew.
 pub(crate) async fn refuse_changed<E: Engine>(engine: &E, catalog: &Catalog) -> Result<Vec<Arc<BoardDef>>, Error> {
     let mut emptied = Vec::new();
-    for def in catalog.counting.boards() {
+    for def in catalog.boards() {
         let Some(known) = known(engine, def).await? else { continue };
         if board::check_ties(def, Some(&known)).is_ok() {
             continue;

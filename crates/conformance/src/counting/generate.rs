@@ -35,7 +35,7 @@ fn limit(of: &str, rate: &str, algorithm: Algorithm) -> LimitDef {
 pub(super) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     catalog.idempotency_ttl_ms = 3_000;
-    let counting = &mut catalog.counting;
+    let counting = &mut catalog;
     let open = Condition::compile("object.status == 'open'").expect("conditions in cases are valid");
     counting.declare_counter(name("read"), CounterDef { requires: Some(open), ..CounterDef::new(name("read")) });
     counting.declare_counter(name("timed"), CounterDef { last_at: true, ..CounterDef::new(name("timed")) });
@@ -174,7 +174,7 @@ impl Generator {
 
 /// What may be known of limits.
 fn limits() -> Vec<LimitKey> {
-    let of = tally_core::rules::limit::key_of;
+    let of = tally_core::limit::key_of;
     let declared = LIMITS.iter().flat_map(|limit| KEYS.iter().map(|key| of(limit, key)));
     let mut all: Vec<LimitKey> = declared.collect();
     all.extend(KEYS.iter().map(|key| of("counters.slow", key)));

@@ -85,7 +85,7 @@ pub(super) async fn attendance_equals_a_set_of_days<F: EngineFactory>(stand: Sta
 
 async fn boards_equal_a_sorted_list<F: EngineFactory>(stand: Stand<F>, ties: Ties) {
     let (engine, mut catalog, mut random) = (stand.open().await, Catalog::default(), Random(4));
-    catalog.counting.declare_board(name("points"), BoardDef { ties, ..BoardDef::new(name("points")) });
+    catalog.declare_board(name("points"), BoardDef { ties, ..BoardDef::new(name("points")) });
     let mut hand = Hand::new(&*engine, &catalog);
     // The best first; behind equal ones whoever comes later.
     let mut model: Vec<(i64, String)> = Vec::new();
@@ -147,7 +147,7 @@ const AMOUNT: u64 = 10;
 async fn uses<F: EngineFactory>(stand: Stand<F>, algorithm: Algorithm) -> Vec<(u64, u64, bool)> {
     let (engine, mut catalog, mut random) = (stand.open().await, Catalog::default(), Random(5));
     let def = LimitDef { name: "door".into(), amount: AMOUNT, window_us: WINDOW, algorithm };
-    catalog.counting.declare_limit(name("door"), def);
+    catalog.declare_limit(name("door"), def);
     let (mut now, mut uses) = (1_700_000_000_000_000, Vec::new());
     for number in 0..250 {
         now += 1 + random.next() % [1_000, 100_000, 300_000][random.below(3)];

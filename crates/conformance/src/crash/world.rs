@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tally_core::command::{Call, CountReply, EdgeReply, JobReply, ObjectReply, Once, Reply, ScoreChange, TakeReply};
+use tally_core::limit;
 use tally_core::rows::{BoardKey, ChunkKey, CountKey, Edge, Key, Row, ScoreKey, Subject, TotalKey, UsedState};
-use tally_core::rules::limit;
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Command, Day, KeyId, Refusal};
 use tally_engine::Failure;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tally_core::command::{Call, Command, Once, Reply};
+use tally_core::limit;
 use tally_core::rows::{Key, Row};
-use tally_core::rules::limit;
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
 use tally_core::{KeyId, Refusal};
@@ -89,7 +89,7 @@ pub(super) async fn no_servers_clock_gets_into_the_store<F: EngineFactory>(stand
             let within = |at: Timestamp| (before.time()..=Timestamp(after.time().0 + 1)).contains(&at);
             assert!(within(edge.created.time()), "a like of {:?}, between {before:?} and {after:?}", edge.created);
             assert!(within(Timestamp(replay.expires_at.0 - ttl_ms)), "a key until {:?}", replay.expires_at);
-            let look_at = tally_core::rules::limit::look_at(limit).expect("a limit is looked at some time");
+            let look_at = tally_core::limit::look_at(limit).expect("a limit is looked at some time");
             assert!(look_at.0 <= after.time().0 + 3_600_000, "a limit until {look_at:?}, and it is {after:?}");
         }
     }

@@ -12,8 +12,8 @@ use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::rows::{ApiKey, EdgeKey, JobId, JobKind, LimitKey, ReplayKey, Round, TotalKey};
-pub use crate::rules::verify::Recount;
 use crate::time::Stamp;
+pub use crate::verify::Recount;
 
 pub use reply::{AttendReply, CountReply, EdgeReply, JobReply, ObjectReply, Reply, ScoreReply, TakeReply, UniqueReply};
 pub use written::Written;

@@ -1,69 +1,36 @@
 //! The rows that stores keep: typed and closed, so that each store lays them out in its own idiom.
 
+mod base64;
 mod cell;
 mod columns;
-mod counting;
 mod declared;
-mod job;
-mod report;
-mod subject;
 #[cfg(test)]
 mod tests;
 mod total;
-
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::day::Day;
 use crate::id::{Name, ObjectId, SubjectId};
-use crate::meta::Meta;
 use crate::time::{Stamp, Timestamp};
 
+pub use crate::attendance::rows::{Attendee, Bits, CHUNK_BITS, ChunkKey};
+pub use crate::board::rows::{Among, Board, BoardKey, Score, ScoreKey, Standing};
+pub use crate::counter::rows::CountKey;
+pub use crate::job::rows::{Job, JobId, JobKind, Round, Work};
+pub use crate::key::rows::{ApiKey, Role};
+pub use crate::limit::rows::{LimitKey, Used, UsedState};
+pub use crate::names::rows::Names;
+pub use crate::object::rows::Object;
+pub use crate::relation::rows::{Edge, EdgeKey, ListKey, Side};
+pub use crate::replay::rows::{Replay, ReplayKey};
+pub use crate::subject::rows::{Forgotten, Subject, Suspension};
+pub use crate::unique::rows::{SKETCH_ERROR, Sketch};
+pub use crate::verify::rows::{DriftItem, VerifyReport};
+pub(crate) use base64::as_base64;
 pub use cell::{Cell, Cells, Type};
-pub use counting::{
-    Among, Attendee, Bits, Board, BoardKey, CHUNK_BITS, ChunkKey, CountKey, LimitKey, SKETCH_ERROR, Score, ScoreKey,
-    Sketch, Standing, Used, UsedState,
-};
-
 pub use declared::{Column, Declared, Due, Guard, Home, RowKind};
-pub use job::{Job, JobId, JobKind, Round, Work};
-pub use report::{DriftItem, VerifyReport};
-pub use subject::{Forgotten, Names, Subject, Suspension};
 pub use total::{Number, TotalKey, TotalOf};
-
-/// The two ends of an edge.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Side {
-    /// What is acted on.
-    Object,
-    /// Who acts.
-    Subject,
-}
-
-/// Names one edge.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct EdgeKey {
-    /// What is acted on.
-    pub object: ObjectId,
-    /// The kind of edge.
-    pub relation: Name,
-    /// Who acts.
-    pub subject: SubjectId,
-}
-
-/// An edge: it exists or it does not.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Edge {
-    /// When it was made, and its place in both lists.
-    pub created: Stamp,
-    /// Which of the relation's kinds it is, where the relation has kinds.
-    pub kind: Option<Name>,
-    /// What the caller attached.
-    pub meta: Option<Meta>,
-    /// Hidden while its subject is suspended: not counted, not listed, not lost.
-    pub hidden: bool,
-}
 
 /// Names a row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -141,136 +108,6 @@ pub enum Row {
     Score(Score),
     /// See [`Names`].
     Names(Names),
-}
-
-/// A registered object.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Object {
-    /// Free text such as `published`.
-    pub status: Option<String>,
-    /// Free-form attributes; `owner` is what `allow_self` looks at.
-    pub attributes: Meta,
-    /// When it was registered.
-    pub created_at: Timestamp,
-    /// When it last changed.
-    pub updated_at: Timestamp,
-}
-
-/// Names a remembered answer: the key is the caller's own, so callers cannot meet.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct ReplayKey {
-    /// Who sent it.
-    pub caller: String,
-    /// The Idempotency-Key.
-    pub key: String,
-}
-
-/// A remembered answer.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Replay {
-    /// A fingerprint for each field of the request.
-    pub fields: Arc<Vec<(String, u64)>>,
-    /// The answer, as JSON.
-    pub answer: String,
-    /// When it may be forgotten.
-    pub expires_at: Timestamp,
-}
-
-/// What a key may do.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Reads everything that is not for administrators.
-    Read,
-    /// Reads and writes for any subject.
-    Service,
-    /// Does everything, also what moderates and destroys.
-    Admin,
-}
-
-impl Role {
-    /// Its name, as people and stores write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Service => "service",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// The role of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Read, Self::Service, Self::Admin].into_iter().find(|role| role.name() == name)
-    }
-}
-
-/// An API key; the secret itself is never stored.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ApiKey {
-    /// SHA-256 of the secret, in hex.
-    pub hash: String,
-    /// What it may do.
-    pub role: Role,
-    /// What people call it.
-    pub name: String,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it stopped working.
-    pub revoked_at: Option<Timestamp>,
-}
-
-/// Names one newest-first list of edges.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ListKey {
-    /// Whose list it is.
-    pub side: Side,
-    /// The object or the subject.
-    pub id: String,
-    /// One relation, or all of them one after the other.
-    pub relation: Option<Name>,
-    /// The hidden edges rather than the visible ones.
-    pub hidden: bool,
-}
-
-impl EdgeKey {
-    /// The two lists in which an edge stands. Stores with indexes of their own derive the same.
-    pub fn lists(&self, edge: &Edge) -> [ListKey; 2] {
-        [Side::Object, Side::Subject].map(|side| ListKey {
-            side,
-            id: self.end(side).to_owned(),
-            relation: Some(self.relation.clone()),
-            hidden: edge.hidden,
-        })
-    }
-
-    /// The id on one side.
-    pub fn end(&self, side: Side) -> &str {
-        match side {
-            Side::Object => self.object.as_str(),
-            Side::Subject => self.subject.as_str(),
-        }
-    }
-
-    /// The id on the side across.
-    pub fn other(&self, side: Side) -> &str {
-        match side {
-            Side::Object => self.subject.as_str(),
-            Side::Subject => self.object.as_str(),
-        }
-    }
-
-    /// The totals that count this edge.
-    pub fn totals<'a>(&'a self, edge: &'a Edge) -> impl Iterator<Item = TotalKey> + 'a {
-        let (object, relation) = (&self.object, &self.relation);
-        let shown = (!edge.hidden).then(|| TotalKey::Object { object: object.clone(), relation: relation.clone() });
-        let kind = edge.kind.as_ref().filter(|_| !edge.hidden).map(|kind| TotalKey::Kind {
-            object: object.clone(),
-            relation: relation.clone(),
-            kind: kind.clone(),
-        });
-        let subject = TotalKey::Subject { subject: self.subject.clone(), relation: relation.clone() };
-        shown.into_iter().chain(kind).chain([subject])
-    }
 }
 
 /// One row's change. `before` is what the decision saw, so that a store can take down what

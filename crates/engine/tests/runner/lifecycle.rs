@@ -160,7 +160,7 @@ async fn a_stamp_from_the_future_freezes_no_limit() {
     let (memory, clock) = (Arc::new(Memory::default()), ManualClock::at(1_000 + DAY_MS));
     let mut declared = (*catalog()).clone();
     let door = tally_core::catalog::LimitDef::parse("door", "1/s", None).unwrap();
-    declared.counting.declare_limit(name("door"), door);
+    declared.declare_limit(name("door"), door);
     let declared = Arc::new(declared);
     let start = async || {
         let (options, observer) = (RunnerOptions::default(), Arc::new(|_: &Settled| {}));

@@ -5,7 +5,7 @@ mod tables;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use tally_core::catalog::{Algorithm, BoardDef, CounterDef, Counting, LimitDef, Per, SheetDef, Ties, UniqueDef};
+use tally_core::catalog::{Algorithm, BoardDef, Catalog, CounterDef, LimitDef, Per, SheetDef, Ties, UniqueDef};
 use tally_core::id::Name;
 use tally_core::schedule::Schedule;
 use toml::Spanned;
@@ -44,7 +44,7 @@ pub enum Definition {
 
 impl Counted {
     /// Declares it.
-    pub fn declare(&self, counting: &mut Counting) {
+    pub fn declare(&self, counting: &mut Catalog) {
         let name = self.name.clone();
         match self.definition.clone() {
             Definition::Counter(def) => counting.declare_counter(name, def),

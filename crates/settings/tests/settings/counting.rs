@@ -120,7 +120,7 @@ rate_limit = "30/min per object"
 "#;
     let settings = load(&with_file(&file("declared", text)), &[]).unwrap();
     let (catalog, name) = (settings.catalog(), |text| Name::new(text).unwrap());
-    let counting = &catalog.counting;
+    let counting = &catalog;
     let views = counting.counter(&name("views")).unwrap();
     assert!(views.requires.is_some() && views.last_at && views.rate_limit.is_none());
     let plays = counting.counter(&name("plays")).unwrap().rate_limit.clone().unwrap();
@@ -145,6 +145,6 @@ rate_limit = "30/min per object"
         assert!(shown.contains(part), "{part} in {shown}");
     }
     let again = load(&with_file(&file("declared-shown", &shown)), &[]).unwrap().catalog();
-    assert_eq!(again.counting.limit(&name("posting")).unwrap(), counting.limit(&name("posting")).unwrap());
-    assert_eq!(again.counting.boards().count(), counting.boards().count());
+    assert_eq!(again.limit(&name("posting")).unwrap(), counting.limit(&name("posting")).unwrap());
+    assert_eq!(again.boards().count(), counting.boards().count());
 }

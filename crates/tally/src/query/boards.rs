@@ -1,10 +1,10 @@
 //! Reading boards: pages, ranks, neighbours, seasons.
 
+use tally_core::board;
 use tally_core::catalog::{BoardDef, Ties};
 use tally_core::limits::{AROUND_MAX, PAGE_ITEMS_MAX, SCORE_MAX};
 use tally_core::query::{BoardAnswer, BoardItem, SeasonItem, SeasonsAnswer, StandingAnswer};
 use tally_core::rows::{Among, BoardKey, Key, Row, Score, ScoreKey, Standing};
-use tally_core::rules::board;
 use tally_core::view::Wants;
 use tally_core::{BoardCursor, Name, Refusal, SubjectId, Timestamp};
 use tally_engine::{BoardFrom, Engine, Range};
@@ -14,7 +14,7 @@ use crate::Error;
 
 impl<E: Engine> Reader<'_, E> {
     async fn board_of(&self, name: &Name, season: Option<Timestamp>) -> Result<(&BoardDef, BoardKey), Error> {
-        let def = self.catalog.counting.board(name)?;
+        let def = self.catalog.board(name)?;
         let now = match (&def.season, season) {
             (Some(_), None) => self.store_time().await?,
             _ => self.now,
@@ -188,7 +188,7 @@ impl<E: Engine> Reader<'_, E> {
     }
 
     pub(super) async fn seasons(&self, name: &Name) -> Result<SeasonsAnswer, Error> {
-        let def = self.catalog.counting.board(name)?.clone();
+        let def = self.catalog.board(name)?.clone();
         let Some(schedule) = &def.season else {
             return Err(Refusal::bad_request(format!("`{name}` has no seasons")).into());
         };

@@ -9,9 +9,9 @@ use tally_core::query::{
     PresenceAnswer, SubjectDaysAnswer, UniqueAnswer,
 };
 use tally_core::rows::{Attendee, ChunkKey, CountKey, Key, Row, SKETCH_ERROR, Sketch, TotalKey};
-use tally_core::rules::{attendance, limit};
 use tally_core::view::Wants;
 use tally_core::{Day, KeyId, Name, Refusal, Stamp, SubjectId, Timestamp};
+use tally_core::{attendance, limit};
 use tally_engine::Engine;
 
 use super::{Reader, TRIES_MAX};
@@ -55,7 +55,7 @@ impl<E: Engine> Reader<'_, E> {
     }
 
     async fn counter(&self, name: Name, key: KeyId) -> Result<CounterAnswer, Error> {
-        let keeps_time = self.catalog.counting.counter(&name)?.last_at;
+        let keeps_time = self.catalog.counter(&name)?.last_at;
         let key = CountKey { name, key };
         let rows = if keeps_time { vec![Key::Touched(key.clone())] } else { Vec::new() };
         let wants = Wants { rows, totals: vec![TotalKey::Counter(key)], ..Wants::default() };
@@ -69,7 +69,7 @@ impl<E: Engine> Reader<'_, E> {
     }
 
     async fn unique(&self, name: Name, keys: Vec<KeyId>) -> Result<UniqueAnswer, Error> {
-        self.catalog.counting.unique(&name)?;
+        self.catalog.unique(&name)?;
         if keys.is_empty() || keys.len() > UNION_KEYS_MAX {
             return Err(Refusal::bad_request(format!("keys are 1 to {UNION_KEYS_MAX}")).into());
         }
@@ -85,7 +85,7 @@ impl<E: Engine> Reader<'_, E> {
     }
 
     async fn day_or_today(&self, sheet: &Name, day: Option<Day>) -> Result<Day, Error> {
-        let def = self.catalog.counting.sheet(sheet)?;
+        let def = self.catalog.sheet(sheet)?;
         match day {
             Some(day) => Ok(day),
             None => Ok(attendance::today(def, self.store_time().await?)),
@@ -133,7 +133,7 @@ impl<E: Engine> Reader<'_, E> {
 
     /// Chunk by chunk: those of one number hold the same subjects on every day.
     async fn days(&self, sheet: &Name, days: Vec<Day>, matching: Matching) -> Result<DaysAnswer, Error> {
-        self.catalog.counting.sheet(sheet)?;
+        self.catalog.sheet(sheet)?;
         if days.is_empty() || days.len() > ATTENDANCE_DAYS_MAX {
             return Err(Refusal::bad_request(format!("days are 1 to {ATTENDANCE_DAYS_MAX}")).into());
         }
@@ -178,7 +178,7 @@ impl<E: Engine> Reader<'_, E> {
     }
 
     async fn limit(&self, name: &Name, key: &KeyId) -> Result<LimitAnswer, Error> {
-        let def = self.catalog.counting.limit(name)?.clone();
+        let def = self.catalog.limit(name)?.clone();
         let wants = Wants::rows(vec![Key::Limit(limit::limit_key(&def, key.as_str()))]);
         let loaded = self.load(&wants).await?;
         let used = match loaded.rows.first() {

@@ -11,11 +11,11 @@ use tally_core::command::JobReply;
 use tally_core::condition::Facts;
 use tally_core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX, PAGE_ITEMS_MAX};
 use tally_core::meta::Meta;
+use tally_core::object;
 use tally_core::query::{
     ApiKeyItem, ApiKeysAnswer, CountAnswer, EdgeAnswer, FeedAnswer, FeedItem, ListAnswer, ListItem,
 };
 use tally_core::rows::{Changes, CountKey, Edge, EdgeKey, Key, ListKey, Object, Row, Side, Standing, TotalKey, Work};
-use tally_core::rules::object;
 use tally_core::view::{View, Wants};
 use tally_core::{
     Answer, Auth, Catalog, Cursor, KeyId, Name, ObjectId, Query, Refusal, RelationDef, Stamp, SubjectId, Timestamp,
@@ -67,7 +67,7 @@ pub(crate) async fn answer<E: Engine>(
             let found = relations.iter().map(|name| catalog.relation(name).cloned());
             let relations: Vec<Arc<RelationDef>> = found.collect::<Result<_, _>>()?;
             for counter in &counters {
-                catalog.counting.counter(counter)?;
+                catalog.counter(counter)?;
             }
             let items = reader.counts(&objects, &relations, &counters, viewer.as_ref(), false).await?;
             Ok(Answer::Feed(FeedAnswer { items }))

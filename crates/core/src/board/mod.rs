@@ -1,0 +1,10 @@
+//! Who leads, and who stands where.
+
+mod def;
+pub mod rows;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+pub use def::{BoardDef, Ties};
+pub use rule::{board_key, check_ties, put, rank_anew, rank_standing, read, score, take};

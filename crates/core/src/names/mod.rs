@@ -1,0 +1,6 @@
+//! Every name that was ever declared.
+
+pub mod rows;
+mod rule;
+
+pub use rule::{all, declare};

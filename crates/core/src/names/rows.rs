@@ -1,0 +1,35 @@
+//! Where to look for what somebody did: every name that was ever declared.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Name;
+
+/// Every name that was ever declared: what is not declared any more may still hold what is to be forgotten.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Names {
+    /// Every counter that was ever declared.
+    #[serde(default)]
+    pub counters: BTreeSet<Name>,
+    /// Unique counts.
+    #[serde(default)]
+    pub uniques: BTreeSet<Name>,
+    /// Attendance sheets.
+    #[serde(default)]
+    pub sheets: BTreeSet<Name>,
+    /// Every board that was ever declared.
+    #[serde(default)]
+    pub boards: BTreeSet<Name>,
+}
+
+impl Names {
+    /// These and those.
+    pub fn and(mut self, others: Self) -> Self {
+        self.counters.extend(others.counters);
+        self.uniques.extend(others.uniques);
+        self.sheets.extend(others.sheets);
+        self.boards.extend(others.boards);
+        self
+    }
+}

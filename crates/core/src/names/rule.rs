@@ -1,0 +1,44 @@
+//! What was ever declared. Forgetting looks there too: what is declared again must not bring anybody back.
+
+use std::collections::BTreeSet;
+
+use crate::catalog::Catalog;
+use crate::command::Reply;
+use crate::decide::Context;
+use crate::error::Refusal;
+use crate::id::Name;
+use crate::rows::{Key, Names, Row};
+use crate::view::{Stop, View};
+
+/// Writes down what is declared now beside what was.
+pub fn declare(context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+    let before = written(view)?;
+    let after = with_declared(before.clone(), context.catalog);
+    let changed = after != before;
+    if changed {
+        view.set_uncounted(Key::Names, Some(Row::Names(after)))?;
+    }
+    Ok(Reply::Done { changed })
+}
+
+/// What is declared, and what was.
+pub fn all(context: &Context<'_>, view: &mut View) -> Result<Names, Stop> {
+    Ok(with_declared(written(view)?, context.catalog))
+}
+
+fn written(view: &mut View) -> Result<Names, Stop> {
+    match view.row_uncounted(&Key::Names)? {
+        Some(Row::Names(names)) => Ok(names),
+        None => Ok(Names::default()),
+        Some(_) => Err(Refusal::Broken("the key of names holds another row".into()).into()),
+    }
+}
+
+fn with_declared(mut names: Names, catalog: &Catalog) -> Names {
+    let add = |to: &mut BTreeSet<Name>, name: &Name| _ = to.insert(name.clone());
+    catalog.counters().for_each(|def| add(&mut names.counters, &def.name));
+    catalog.uniques().for_each(|def| add(&mut names.uniques, &def.name));
+    catalog.sheets().for_each(|def| add(&mut names.sheets, &def.name));
+    catalog.boards().for_each(|def| add(&mut names.boards, &def.name));
+    names
+}

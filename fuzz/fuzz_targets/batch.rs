@@ -2,10 +2,12 @@
 //! edges.
 #![no_main]
 
+use tally_core::command::{Batch, Call, ChangeScore, Command};
+use tally_core::reply::Reply;
+use tally_core::{board};
 use libfuzzer_sys::fuzz_target;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
-use tally_core::command::{Call, Command, Reply};
 use tally_core::meta::{MetaShape, MetaType};
 use tally_core::{Catalog, Key, Name, ReadPolicy, Refusal, RelationDef, Row, Stamp, Stop, TotalKey, View, decide};
 
@@ -91,10 +93,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(sent) = serde_json::from_slice::<Vec<&serde_json::value::RawValue>>(bytes) else { return };
     let read = sent.iter().filter_map(|raw| serde_json::from_str::<Command>(raw.get()).ok());
     // This world knows no ranks.
-    let commands: Vec<Command> = read.filter(|command| !matches!(command, Command::Score { .. })).take(64).collect();
+    let commands: Vec<Command> = read.filter(|command| !matches!(command, Command::Board(board::Command::ChangeScore(ChangeScore { .. })))).take(64).collect();
     let mut world = World::default();
     for atomic in [false, true, false] {
-        world.apply(&Call::system(Command::Batch { atomic, commands: commands.clone() }));
+        world.apply(&Call::system(Command::from(Batch { atomic, commands: commands.clone() })));
         world.adds_up();
     }
 });

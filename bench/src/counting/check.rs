@@ -5,10 +5,11 @@ use crate::report::Report;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use tally::core::catalog::{BoardDef, Ties};
-use tally::core::command::{Auth, Call, Command, Reply, ScoreChange};
+use tally::core::command::{Auth, Batch, Call, ChangeScore, Command, ScoreChange};
 use tally::core::limits::PAGE_ITEMS_MAX;
-use tally::core::query::{CountingAnswer, CountingQuery};
-use tally::core::{Answer, Catalog, Name, Query, SubjectId};
+use tally::core::query::BoardQuery;
+use tally::core::reply::Reply;
+use tally::core::{Catalog, Name, SubjectId};
 use tally::{Options, Tally};
 use tally_testing::Folder;
 
@@ -58,10 +59,14 @@ async fn one(tally: &Tally, board: &str, ties: Ties, members: u64, progress: &Pr
                 *now = (now.0 + by, turn);
             }
             let subject = SubjectId::new(&format!("u{member}"))?;
-            commands.push(Command::Score { board: name.clone(), member: subject, change: ScoreChange::By(by) });
+            commands.push(Command::from(ChangeScore {
+                board: name.clone(),
+                member: subject,
+                change: ScoreChange::By(by),
+            }));
         }
         progress.add(commands.len() as u64);
-        match tally.apply(Call::system(Command::Batch { atomic: true, commands })).await?.reply? {
+        match tally.apply(Call::system(Command::from(Batch { atomic: true, commands }))).await?.reply? {
             Reply::Batch(_) => {}
             other => bail!("another reply: {other:?}"),
         }
@@ -73,18 +78,14 @@ async fn one(tally: &Tally, board: &str, ties: Ties, members: u64, progress: &Pr
     let mut checked = 0;
     let step = (members / PAGES).max(1);
     for first in (0..members).step_by(step as usize) {
-        let query = CountingQuery::Board {
+        let query = BoardQuery {
             board: name.clone(),
             season: None,
             rank: Some(first + 1),
             limit: PAGE_ITEMS_MAX,
             cursor: None,
         };
-        let Answer::Counting(CountingAnswer::Board(page)) =
-            tally.query(Query::Counting(query), &Auth::default()).await?
-        else {
-            bail!("another answer");
-        };
+        let page = tally.query(&query, &Auth::default()).await?;
         let expected = sorted.iter().zip(&ranks).skip(first as usize);
         for (item, ((score, _, member), rank)) in page.items.iter().zip(expected) {
             let found = (item.member.as_str(), item.score, item.rank);

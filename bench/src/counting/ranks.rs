@@ -3,12 +3,12 @@
 use super::asks::first_score;
 use crate::progress::Progress;
 use crate::report::Report;
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally::core::command::{Auth, Call, Command, ScoreChange};
-use tally::core::query::{CountingAnswer, CountingQuery};
-use tally::core::{Answer, Name, Query, SubjectId};
+use tally::core::command::{Auth, Batch, Call, ChangeScore, Command, ScoreChange};
+use tally::core::query::StandingQuery;
+use tally::core::{Name, SubjectId};
 use tally::{Options, Tally};
 use tally_testing::{Folder, memory_bytes};
 
@@ -32,7 +32,7 @@ pub(super) async fn measure(report: &mut Report, members: u32) -> Result<()> {
                 let batch = (first..members.min(first + BATCH)).map(|member| score(member, first_score(member)));
                 let commands = batch.collect::<Result<Vec<_>>>()?;
                 let many = commands.len() as u64;
-                tally.apply(Call::system(Command::Batch { atomic: false, commands })).await?.reply?;
+                tally.apply(Call::system(Command::from(Batch { atomic: false, commands }))).await?.reply?;
                 progress.add(many);
                 first += 4 * BATCH;
             }
@@ -81,16 +81,13 @@ pub(super) async fn measure(report: &mut Report, members: u32) -> Result<()> {
 
 fn score(member: u32, to: u32) -> Result<Command> {
     let (board, member) = (Name::new("points")?, SubjectId::new(&format!("u{member}"))?);
-    Ok(Command::Score { board, member, change: ScoreChange::To(to.into()) })
+    Ok(Command::from(ChangeScore { board, member, change: ScoreChange::To(to.into()) }))
 }
 
 async fn rank_of(tally: &Tally, member: u32) -> Result<u64> {
     let member = SubjectId::new(&format!("u{member}"))?;
-    let query = CountingQuery::Standing { board: Name::new("points")?, season: None, member, around: 0 };
-    match tally.query(Query::Counting(query), &Auth::default()).await? {
-        Answer::Counting(CountingAnswer::Standing(found)) if found.rank.is_some() => Ok(found.rank.unwrap_or(0)),
-        other => bail!("no rank: {other:?}"),
-    }
+    let query = StandingQuery { board: Name::new("points")?, season: None, member, around: 0 };
+    tally.query(&query, &Auth::default()).await?.rank.context("no rank")
 }
 
 /// The time of one.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tally::core::command::{Call, Command};
+use tally::core::command::{Batch, Call, Command, Relate};
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::{Name, ObjectId, SubjectId};
 use tally::{Options, Tally};
@@ -66,7 +66,7 @@ impl InProcess {
                 }
                 let commands = some.iter().map(|(object, subject)| relate(*object, *subject));
                 let commands = commands.collect::<Result<Vec<_>>>()?;
-                self.servers[0].apply(Call::system(Command::Batch { atomic: false, commands })).await?.reply?;
+                self.servers[0].apply(Call::system(Command::from(Batch { atomic: false, commands }))).await?.reply?;
                 (progress.borrow_mut())(some.len() as u64);
             }
         };
@@ -127,11 +127,11 @@ impl Drop for Running {
 }
 
 fn relate(object: u32, subject: u32) -> Result<Command> {
-    Ok(Command::Relate {
+    Ok(Command::from(Relate {
         relation: Name::new("like")?,
         object: ObjectId::new(&format!("post:{object}"))?,
         subject: SubjectId::new(&format!("u{subject}"))?,
         kind: None,
         meta: None,
-    })
+    }))
 }

@@ -1,14 +1,15 @@
 //! `tally attend`: mark, day, days, count.
 
 use clap::Subcommand;
-use tally::core::command::{AttendReply, Command};
-use tally::core::query::{CountingQuery, DayAnswer, DaysAnswer, Matching, SubjectDaysAnswer};
+use tally::core::command::Attend;
+use tally::core::query::{DayAnswer, DayQuery, DaysAnswer, DaysQuery, Matching, SubjectDaysAnswer, SubjectDaysQuery};
+use tally::core::reply::AttendReply;
 use tally::core::{Day, Name, SubjectId};
 
 use super::failure::Failure;
 use super::output::{table, yes};
 use super::parse;
-use super::target::{self, Ask, TargetArgs};
+use super::target::{self, TargetArgs};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AttendCommand {
@@ -76,8 +77,8 @@ pub(super) enum AttendCommand {
 pub(super) async fn run(command: AttendCommand) -> Result<(), Failure> {
     match command {
         AttendCommand::Mark { sheet, subject, day, absent, target } => {
-            let ask = Ask::Change(Command::Attend { sheet, day, subject, present: !absent });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = Attend { sheet, day, subject, present: !absent };
+            let answer = target::with(&target, async |target| target.write(&ask).await).await?;
             answer.show(target.json, |mark: AttendReply| {
                 let row = [
                     mark.sheet.to_string(),
@@ -92,15 +93,15 @@ pub(super) async fn run(command: AttendCommand) -> Result<(), Failure> {
             })
         }
         AttendCommand::Day { sheet, day, target } => {
-            let ask = Ask::Counting(CountingQuery::Day { sheet: sheet.clone(), day });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = DayQuery { sheet: sheet.clone(), day };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |day: DayAnswer| {
                 table(["sheet", "day", "count"], vec![[sheet.to_string(), day.day.to_string(), day.count.to_string()]])
             })
         }
         AttendCommand::Days { sheet, subject, from, to, target } => {
-            let ask = Ask::Counting(CountingQuery::SubjectDays { sheet, subject, from, to });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = SubjectDaysQuery { sheet, subject, from, to };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |days: SubjectDaysAnswer| {
                 let listed: Vec<String> = days.days.iter().map(ToString::to_string).collect();
                 let row = [
@@ -114,8 +115,8 @@ pub(super) async fn run(command: AttendCommand) -> Result<(), Failure> {
         }
         AttendCommand::Count { sheet, days, all, target } => {
             let matching = if all { Matching::All } else { Matching::Any };
-            let ask = Ask::Counting(CountingQuery::Days { sheet, days, matching });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = DaysQuery { sheet, days, matching };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |found: DaysAnswer| {
                 let each = found.days.iter().map(|day| [day.day.to_string(), day.count.to_string()]);
                 let label = if all { "on all of them" } else { "on any of them" };

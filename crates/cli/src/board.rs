@@ -1,15 +1,18 @@
 //! `tally board`: add, set, leave, top, rank, seasons.
 
 use clap::{Args, Subcommand};
-use tally::core::command::{Command, ScoreChange, ScoreReply};
+use tally::core::command::{ChangeScore, ScoreChange};
 use tally::core::limits::{AROUND_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
-use tally::core::query::{BoardAnswer, BoardItem, CountingQuery, SeasonsAnswer, StandingAnswer};
+use tally::core::query::{
+    BoardAnswer, BoardItem, BoardQuery, SeasonsAnswer, SeasonsQuery, StandingAnswer, StandingQuery,
+};
+use tally::core::reply::ScoreReply;
 use tally::core::{Name, SubjectId, Timestamp};
 
 use super::failure::Failure;
 use super::output::{cell, table, yes};
 use super::parse;
-use super::target::{self, Ask, TargetArgs};
+use super::target::{self, TargetArgs};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BoardCommand {
@@ -100,8 +103,8 @@ pub(super) async fn run(command: BoardCommand) -> Result<(), Failure> {
         BoardCommand::Set { who, score, target } => change(who, ScoreChange::To(score), target).await,
         BoardCommand::Leave { who, target } => change(who, ScoreChange::Leave, target).await,
         BoardCommand::Top { board, limit, rank, cursor, season, target } => {
-            let ask = Ask::Counting(CountingQuery::Board { board, season, rank, limit, cursor });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = BoardQuery { board, season, rank, limit, cursor };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |page: BoardAnswer| {
                 let next = page.next_cursor.map(|cursor| format!("\nThere is more: --cursor {cursor}"));
                 format!("{}{}", standings(page.items), next.unwrap_or_default())
@@ -109,8 +112,8 @@ pub(super) async fn run(command: BoardCommand) -> Result<(), Failure> {
         }
         BoardCommand::Rank { who, around, season, target } => {
             let Who { board, member } = who;
-            let ask = Ask::Counting(CountingQuery::Standing { board, season, member, around });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = StandingQuery { board, season, member, around };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |standing: StandingAnswer| {
                 match (standing.around, standing.rank, standing.score) {
                     (Some(items), ..) => standings(items),
@@ -122,8 +125,8 @@ pub(super) async fn run(command: BoardCommand) -> Result<(), Failure> {
             })
         }
         BoardCommand::Seasons { board, target } => {
-            let ask = Ask::Counting(CountingQuery::Seasons { board });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = SeasonsQuery { board };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |seasons: SeasonsAnswer| {
                 let rows = seasons.items.into_iter();
                 let rows = rows.map(|item| [item.season.to_string(), cell(item.ends_at), yes(item.closed)]);
@@ -134,8 +137,8 @@ pub(super) async fn run(command: BoardCommand) -> Result<(), Failure> {
 }
 
 async fn change(who: Who, change: ScoreChange, target: TargetArgs) -> Result<(), Failure> {
-    let ask = Ask::Change(Command::Score { board: who.board, member: who.member, change });
-    let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+    let ask = ChangeScore { board: who.board, member: who.member, change };
+    let answer = target::with(&target, async |target| target.write(&ask).await).await?;
     answer.show(target.json, |member: ScoreReply| {
         let row = [
             member.board.to_string(),

@@ -1,13 +1,14 @@
 //! `tally counter`: add, get.
 
 use clap::Subcommand;
-use tally::core::command::{Command, CountReply};
-use tally::core::query::{CounterAnswer, CountingQuery};
+use tally::core::command::Add;
+use tally::core::query::{CounterAnswer, CounterQuery};
+use tally::core::reply::CounterReply;
 use tally::core::{KeyId, Name};
 
 use super::failure::Failure;
 use super::output::{cell, table};
-use super::target::{self, Ask, TargetArgs};
+use super::target::{self, TargetArgs};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CounterCommand {
@@ -41,17 +42,17 @@ pub(super) enum CounterCommand {
 pub(super) async fn run(command: CounterCommand) -> Result<(), Failure> {
     match command {
         CounterCommand::Add { counter, key, by, target } => {
-            let ask = Ask::Change(Command::Count { counter, key, by });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
-            answer.show(target.json, |count: CountReply| {
+            let ask = Add { counter, key, by };
+            let answer = target::with(&target, async |target| target.write(&ask).await).await?;
+            answer.show(target.json, |count: CounterReply| {
                 let row =
                     [count.counter.to_string(), count.key.to_string(), count.value.to_string(), cell(count.last_at)];
                 table(["counter", "key", "value", "last"], vec![row])
             })
         }
         CounterCommand::Get { counter, key, target } => {
-            let ask = Ask::Counting(CountingQuery::Counter { counter: counter.clone(), key: key.clone() });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = CounterQuery { counter: counter.clone(), key: key.clone() };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |count: CounterAnswer| {
                 let row = [counter.to_string(), key.to_string(), count.value.to_string(), cell(count.last_at)];
                 table(["counter", "key", "value", "last"], vec![row])

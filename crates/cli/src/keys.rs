@@ -1,14 +1,15 @@
 //! `tally key`: API keys.
 
 use clap::{Args, Subcommand};
-use tally::core::query::ApiKeysAnswer;
+use tally::core::command::RevokeApiKey;
+use tally::core::query::{ApiKeysAnswer, ApiKeysQuery};
 use tally::core::rows::Role;
 use tally_client::{KeyMade, KeyRevoked};
 
 use super::failure::Failure;
 use super::output::{cell, table};
 use super::parse;
-use super::target::{self, Ask, TargetArgs};
+use super::target::{self, TargetArgs};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
@@ -49,28 +50,33 @@ pub(super) struct RevokeArgs {
 }
 
 pub(super) async fn run(command: KeyCommand) -> Result<(), Failure> {
-    let (ask, target) = match command {
-        KeyCommand::Create(args) => (Ask::CreateKey { role: args.role, name: args.name }, args.target),
-        KeyCommand::List(args) => (Ask::Keys, args.target),
-        KeyCommand::Revoke(args) => (Ask::RevokeKey { id: args.id }, args.target),
-    };
-    let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
-    match &ask {
-        Ask::CreateKey { .. } => answer.show(target.json, |made: KeyMade| {
-            // Outside of the table, where a narrow terminal would break it in two.
-            let shown = table(["id", "name", "role"], vec![[made.id, made.name, word(made.role)]]);
-            format!("{shown}\nThe key, shown this once:\n\n  {}", made.key)
-        }),
-        Ask::RevokeKey { id } => answer.show(target.json, |revoked: KeyRevoked| {
-            if revoked.changed { format!("{id} is revoked.") } else { format!("{id} was revoked already.") }
-        }),
-        _ => answer.show(target.json, |keys: ApiKeysAnswer| {
-            let rows = keys
-                .items
-                .into_iter()
-                .map(|key| [key.id, key.name, word(key.role), key.created_at.to_string(), cell(key.revoked_at)]);
-            table(["id", "name", "role", "created", "revoked"], rows.collect())
-        }),
+    match command {
+        KeyCommand::Create(CreateArgs { role, name, target }) => {
+            let made = target::with(&target, async |target| target.create_key(role, &name).await).await?;
+            made.show(target.json, |made: KeyMade| {
+                // Outside of the table, where a narrow terminal would break it in two.
+                let shown = table(["id", "name", "role"], vec![[made.id, made.name, word(made.role)]]);
+                format!("{shown}\nThe key, shown this once:\n\n  {}", made.key)
+            })
+        }
+        KeyCommand::List(ListArgs { target }) => {
+            let keys = target::with(&target, async |target| target.read(&ApiKeysQuery).await).await?;
+            keys.show(target.json, |keys: ApiKeysAnswer| {
+                let rows = keys
+                    .items
+                    .into_iter()
+                    .map(|key| [key.id, key.name, word(key.role), key.created_at.to_string(), cell(key.revoked_at)]);
+                table(["id", "name", "role", "created", "revoked"], rows.collect())
+            })
+        }
+        KeyCommand::Revoke(RevokeArgs { id, target }) => {
+            let ask = RevokeApiKey { id };
+            let revoked = target::with(&target, async |target| target.write(&ask).await).await?;
+            let id = ask.id;
+            revoked.show(target.json, |revoked: KeyRevoked| {
+                if revoked.changed { format!("{id} is revoked.") } else { format!("{id} was revoked already.") }
+            })
+        }
     }
 }
 

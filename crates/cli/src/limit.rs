@@ -1,13 +1,14 @@
 //! `tally limit`: take, show.
 
 use clap::Subcommand;
-use tally::core::command::{Command, TakeReply};
-use tally::core::query::{CountingQuery, LimitAnswer};
+use tally::core::command::Take;
+use tally::core::query::{LimitAnswer, LimitQuery};
+use tally::core::reply::TakeReply;
 use tally::core::{KeyId, Name};
 
 use super::failure::Failure;
 use super::output::table;
-use super::target::{self, Ask, TargetArgs};
+use super::target::{self, TargetArgs};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LimitCommand {
@@ -43,16 +44,16 @@ const HEADER: [&str; 6] = ["limit", "key", "remaining", "of", "in ms", "all back
 pub(super) async fn run(command: LimitCommand) -> Result<(), Failure> {
     match command {
         LimitCommand::Take { limit, key, cost, target } => {
-            let ask = Ask::Change(Command::Take { limit, key, cost });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = Take { limit, key, cost };
+            let answer = target::with(&target, async |target| target.write(&ask).await).await?;
             answer.show(target.json, |taken: TakeReply| {
                 let TakeReply { limit, key, remaining, reset_ms, amount, window_ms, .. } = taken;
                 table(HEADER, vec![row(&limit, &key, [remaining, amount, window_ms, reset_ms])])
             })
         }
         LimitCommand::Show { limit, key, target } => {
-            let ask = Ask::Counting(CountingQuery::Limit { limit: limit.clone(), key: key.clone() });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = LimitQuery { limit: limit.clone(), key: key.clone() };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |standing: LimitAnswer| {
                 let LimitAnswer { remaining, reset_ms, amount, window_ms } = standing;
                 table(HEADER, vec![row(&limit, &key, [remaining, amount, window_ms, reset_ms])])

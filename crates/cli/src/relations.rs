@@ -3,17 +3,18 @@
 //! The order of the words is the path's: relation, object, subject. It reads as "like post:42, as alice".
 
 use clap::Args;
-use tally::core::command::EdgeReply;
+use tally::core::command::{Relate, Unrelate};
 use tally::core::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
 use tally::core::meta::Meta;
-use tally::core::query::{CountAnswer, FeedAnswer, ListAnswer, ListItem};
+use tally::core::query::{CountAnswer, CountQuery, FeedAnswer, FeedQuery, ListAnswer, ListItem, ListQuery};
+use tally::core::reply::EdgeReply;
 use tally::core::rows::Side;
 use tally::core::{Name, ObjectId, SubjectId};
 
 use super::failure::Failure;
 use super::output::{Json, cell, table, wide_table, yes};
 use super::parse;
-use super::target::{self, Ask, TargetArgs};
+use super::target::{self, TargetArgs};
 
 pub(super) const RELATE_HELP: &str = "\
 Examples:
@@ -136,12 +137,11 @@ pub(super) async fn relate(args: RelateArgs) -> Result<(), Failure> {
 
 async fn edge(args: RelateArgs) -> Result<(), Failure> {
     let RelateArgs { relation, object, subject, kind, meta, undo, target } = args;
-    let ask = if undo {
-        Ask::Unrelate { relation, object, subject }
-    } else {
-        Ask::Relate { relation, object, subject, kind, meta }
-    };
-    let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+    let answer = target::with(&target, async |target| match undo {
+        true => target.write(&Unrelate { relation, object, subject }).await,
+        false => target.write(&Relate { relation, object, subject, kind, meta }).await,
+    });
+    let answer = answer.await?;
     answer.show(target.json, |edge: EdgeReply| {
         let meta = edge.meta.flatten().and_then(|meta| serde_json::to_string(&*meta).ok());
         let row = [
@@ -161,8 +161,8 @@ async fn edge(args: RelateArgs) -> Result<(), Failure> {
 
 pub(super) async fn count(args: CountArgs) -> Result<(), Failure> {
     let CountArgs { relation, object, viewer, target } = args;
-    let ask = Ask::Count { relation: relation.clone(), object: object.clone(), viewer: viewer.clone() };
-    let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+    let ask = CountQuery { relation: relation.clone(), object: object.clone(), viewer: viewer.clone() };
+    let answer = target::with(&target, async |target| target.read(&ask).await).await?;
     answer.show(target.json, |count: CountAnswer| {
         let kinds: Vec<String> = count.kinds.iter().flatten().map(|(kind, count)| format!("{kind} {count}")).collect();
         let viewer = count.active.map(|active| match &count.kind {
@@ -182,16 +182,16 @@ pub(super) async fn list(args: ListArgs) -> Result<(), Failure> {
         (None, None) => return Err(Failure::usage("name an --object or a --subject")),
     };
     let limit = if all { PAGE_ITEMS_MAX } else { limit };
-    let mut ask = Ask::List { side, relation, id, limit, cursor };
+    let mut ask = ListQuery { side, relation, id, limit, cursor };
     let answer = target::with(&target, async |target| {
-        let first = target.ask(&ask).await?;
+        let first = target.read(&ask).await?;
         if !all {
             return Ok(first);
         }
         let mut whole: ListAnswer = first.read()?;
-        while let (Some(next), Ask::List { cursor, .. }) = (whole.next_cursor.take(), &mut ask) {
-            *cursor = Some(next);
-            let page: ListAnswer = target.ask(&ask).await?.read()?;
+        while let Some(next) = whole.next_cursor.take() {
+            ask.cursor = Some(next);
+            let page: ListAnswer = target.read(&ask).await?.read()?;
             whole.items.extend(page.items);
             whole.next_cursor = page.next_cursor;
         }
@@ -211,8 +211,8 @@ fn row_of_list(item: ListItem) -> [String; 4] {
 
 pub(super) async fn read(args: ReadArgs) -> Result<(), Failure> {
     let ReadArgs { objects, relations, counters, viewer, target } = args;
-    let ask = Ask::Feed { viewer: viewer.clone(), objects, relations: relations.clone(), counters: counters.clone() };
-    let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+    let ask = FeedQuery { viewer: viewer.clone(), objects, relations: relations.clone(), counters: counters.clone() };
+    let answer = target::with(&target, async |target| target.read(&ask).await).await?;
     answer.show(target.json, |feed: FeedAnswer| {
         let mut header = vec!["object".to_owned()];
         for relation in &relations {

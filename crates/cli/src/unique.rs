@@ -1,13 +1,14 @@
 //! `tally unique`: add, count.
 
 use clap::Subcommand;
-use tally::core::command::{Command, UniqueReply};
-use tally::core::query::{CountingQuery, UniqueAnswer};
+use tally::core::command::Observe;
+use tally::core::query::{UniqueAnswer, UniqueQuery};
+use tally::core::reply::UniqueReply;
 use tally::core::{KeyId, Name};
 
 use super::failure::Failure;
 use super::output::{table, yes};
-use super::target::{self, Ask, TargetArgs};
+use super::target::{self, TargetArgs};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum UniqueCommand {
@@ -41,8 +42,8 @@ pub(super) enum UniqueCommand {
 pub(super) async fn run(command: UniqueCommand) -> Result<(), Failure> {
     match command {
         UniqueCommand::Add { unique, key, members, target } => {
-            let ask = Ask::Change(Command::Observe { unique, key, members });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = Observe { unique, key, members };
+            let answer = target::with(&target, async |target| target.write(&ask).await).await?;
             answer.show(target.json, |count: UniqueReply| {
                 let row =
                     [count.unique.to_string(), count.key.to_string(), yes(count.changed), count.estimate.to_string()];
@@ -51,8 +52,8 @@ pub(super) async fn run(command: UniqueCommand) -> Result<(), Failure> {
         }
         UniqueCommand::Count { unique, keys, target } => {
             let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
-            let ask = Ask::Counting(CountingQuery::Unique { unique: unique.clone(), keys });
-            let answer = target::with(&target, async |target| target.ask(&ask).await).await?;
+            let ask = UniqueQuery { unique: unique.clone(), keys };
+            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
             answer.show(target.json, |count: UniqueAnswer| {
                 let error = format!("±{:.2} %", count.error * 100.0);
                 let row = [unique.to_string(), names.join(", "), count.estimate.to_string(), error];

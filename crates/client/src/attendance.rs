@@ -1,12 +1,16 @@
 //! Attendance: who was there on which day? A day that is left out is today, where the sheet's days end.
 
-use tally_core::command::AttendReply;
-use tally_core::query::{DayAnswer, DaysAnswer, Matching, PresenceAnswer, SubjectDaysAnswer};
+use tally_core::command::Attend;
+use tally_core::query::{
+    DayAnswer, DayQuery, DaysAnswer, DaysQuery, Matching, PresenceAnswer, PresenceQuery, SubjectDaysAnswer,
+    SubjectDaysQuery,
+};
+use tally_core::reply::AttendReply;
 use tally_core::{Day, Name, SubjectId};
 
-use crate::{Call, Client};
+use crate::{Call, Client, Request};
 
-pub(crate) fn day_text(day: Option<Day>) -> String {
+fn day_text(day: Option<Day>) -> String {
     day.map_or_else(|| "today".to_owned(), |day| day.to_string())
 }
 
@@ -49,5 +53,45 @@ impl Client {
     ) -> Call<SubjectDaysAnswer> {
         let between = [("from", from.map(|day| day.to_string())), ("to", to.map(|day| day.to_string()))];
         self.get_with(&["v1", "subjects", subject.as_str(), "attendance", sheet.as_str()], &between)
+    }
+}
+
+impl Request for Attend {
+    type Answer = AttendReply;
+
+    fn call(&self, client: &Client) -> Call<AttendReply> {
+        client.attend(&self.sheet, self.day, &self.subject, self.present)
+    }
+}
+
+impl Request for DayQuery {
+    type Answer = DayAnswer;
+
+    fn call(&self, client: &Client) -> Call<DayAnswer> {
+        client.day(&self.sheet, self.day)
+    }
+}
+
+impl Request for DaysQuery {
+    type Answer = DaysAnswer;
+
+    fn call(&self, client: &Client) -> Call<DaysAnswer> {
+        client.days(&self.sheet, &self.days, self.matching)
+    }
+}
+
+impl Request for PresenceQuery {
+    type Answer = PresenceAnswer;
+
+    fn call(&self, client: &Client) -> Call<PresenceAnswer> {
+        client.presence(&self.sheet, self.day, &self.subject)
+    }
+}
+
+impl Request for SubjectDaysQuery {
+    type Answer = SubjectDaysAnswer;
+
+    fn call(&self, client: &Client) -> Call<SubjectDaysAnswer> {
+        client.subject_days(&self.sheet, &self.subject, self.from, self.to)
     }
 }

@@ -2,10 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tally_core::command::ScoreChange;
 use tally_core::{Command, Reply};
 
-use crate::attendance::day_text;
 use crate::{Call, Client, Error, Problem};
 
 /// The answer to a batch: one for each command, in order.
@@ -52,55 +50,12 @@ impl Client {
 
 /// A command as a client writes it.
 fn written(command: &Command) -> Result<Value, Error> {
-    Ok(match command {
-        Command::Relate { relation, object, subject, kind, meta } => json!({
-            "op": "relate", "relation": relation, "object": object, "subject": subject, "kind": kind, "meta": meta,
-        }),
-        Command::Unrelate { relation, object, subject } => {
-            json!({"op": "unrelate", "relation": relation, "object": object, "subject": subject})
-        }
-        Command::Toggle { relation, object, subject, kind, meta } => json!({
-            "op": "toggle", "relation": relation, "object": object, "subject": subject, "kind": kind, "meta": meta,
-        }),
-        Command::Count { counter, key, by } => json!({"op": "count", "counter": counter, "key": key, "by": by}),
-        Command::Observe { unique, key, members } => {
-            json!({"op": "observe", "unique": unique, "key": key, "members": members})
-        }
-        Command::Attend { sheet, day, subject, present } => json!({
-            "op": "attend", "sheet": sheet, "day": day_text(*day), "subject": subject, "present": present,
-        }),
-        Command::Score { board, member, change: ScoreChange::By(by) } => {
-            json!({"op": "score", "board": board, "member": member, "by": by})
-        }
-        Command::Score { board, member, change: ScoreChange::To(score) } => {
-            json!({"op": "score", "board": board, "member": member, "score": score})
-        }
-        Command::Take { limit, key, cost } => json!({"op": "take", "limit": limit, "key": key, "cost": cost}),
-        Command::Score { change: ScoreChange::Leave, .. } => return Err(not_here("leaving a board")),
-        Command::PutObject { .. } | Command::DeleteObject { .. } => return Err(not_here("objects")),
-        Command::Forget { .. } | Command::Suspend { .. } | Command::Restore { .. } => {
-            return Err(not_here("whole subjects"));
-        }
-        Command::PutApiKey { .. } | Command::RevokeApiKey { .. } => return Err(not_here("API keys")),
-        Command::Batch { .. } | Command::Rehearse { .. } => return Err(not_here("another batch")),
-        Command::Verify { .. }
-        | Command::Declare
-        | Command::RankAnew { .. }
-        | Command::Sweep { .. }
-        | Command::Recount { .. }
-        | Command::Repair { .. }
-        | Command::Expire { .. }
-        | Command::ExpireJobs { .. }
-        | Command::ExpireLimits { .. } => return Err(not_here("what a server does by itself")),
-    })
-}
-
-fn not_here(what: &str) -> Error {
-    Error::NotInABatch(what.to_owned())
+    command.written().ok_or_else(|| Error::NotInABatch(format!("{command:?}")))
 }
 
 #[cfg(test)]
 mod tests {
+    use tally_core::command::{Add, Attend, ChangeScore, Observe, Relate, ScoreChange, Take, Toggle, Unrelate, Verify};
     use tally_core::{Day, KeyId, Name, ObjectId, SubjectId};
 
     use super::*;
@@ -113,22 +68,33 @@ mod tests {
         let meta = json!({"memo": "later"}).as_object().cloned().map(std::sync::Arc::new);
         let (o, s) = (|| object.clone(), || subject.clone());
         for command in [
-            Command::Relate { relation: name(), object: o(), subject: s(), kind: Some(name()), meta: meta.clone() },
-            Command::Relate { relation: name(), object: o(), subject: s(), kind: None, meta: None },
-            Command::Unrelate { relation: name(), object: o(), subject: s() },
-            Command::Toggle { relation: name(), object: o(), subject: s(), kind: None, meta },
-            Command::Count { counter: name(), key: key.clone(), by: -3 },
-            Command::Observe { unique: name(), key: key.clone(), members: vec!["a".into()] },
-            Command::Attend { sheet: name(), day: None, subject: s(), present: true },
-            Command::Attend { sheet: name(), day: "2026-01-31".parse::<Day>().ok(), subject: s(), present: false },
-            Command::Score { board: name(), member: s(), change: ScoreChange::By(5) },
-            Command::Score { board: name(), member: s(), change: ScoreChange::To(-5) },
-            Command::Take { limit: name(), key, cost: 2 },
+            Command::from(Relate {
+                relation: name(),
+                object: o(),
+                subject: s(),
+                kind: Some(name()),
+                meta: meta.clone(),
+            }),
+            Command::from(Relate { relation: name(), object: o(), subject: s(), kind: None, meta: None }),
+            Command::from(Unrelate { relation: name(), object: o(), subject: s() }),
+            Command::from(Toggle { relation: name(), object: o(), subject: s(), kind: None, meta }),
+            Command::from(Add { counter: name(), key: key.clone(), by: -3 }),
+            Command::from(Observe { unique: name(), key: key.clone(), members: vec!["a".into()] }),
+            Command::from(Attend { sheet: name(), day: None, subject: s(), present: true }),
+            Command::from(Attend {
+                sheet: name(),
+                day: "2026-01-31".parse::<Day>().ok(),
+                subject: s(),
+                present: false,
+            }),
+            Command::from(ChangeScore { board: name(), member: s(), change: ScoreChange::By(5) }),
+            Command::from(ChangeScore { board: name(), member: s(), change: ScoreChange::To(-5) }),
+            Command::from(Take { limit: name(), key, cost: 2 }),
         ] {
             let read: Command = serde_json::from_value(written(&command).unwrap()).unwrap();
             assert_eq!(read, command);
         }
-        assert!(matches!(written(&Command::Verify { repair: true }), Err(Error::NotInABatch(_))));
+        assert!(matches!(written(&Command::from(Verify { repair: true })), Err(Error::NotInABatch(_))));
     }
 
     #[test]
@@ -138,7 +104,7 @@ mod tests {
             {"type": "urn:tally:problem:forbidden", "title": "Not allowed", "status": 403, "detail": "no", "code": "forbidden"}
         ]}"#;
         let answer: BatchAnswer = serde_json::from_str(text).unwrap();
-        assert!(matches!(&answer.results[0], BatchItem::Reply(reply) if matches!(**reply, Reply::Count(_))));
+        assert!(matches!(&answer.results[0], BatchItem::Reply(reply) if matches!(**reply, Reply::Counter(_))));
         assert!(matches!(&answer.results[1], BatchItem::Problem(problem) if problem.code == "forbidden"));
     }
 }

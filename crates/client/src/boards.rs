@@ -1,11 +1,12 @@
 //! Boards: who leads? A season that is left out is the one of now.
 
 use serde_json::json;
-use tally_core::command::{ScoreChange, ScoreReply};
-use tally_core::query::{BoardAnswer, SeasonsAnswer, StandingAnswer};
+use tally_core::command::{ChangeScore, ScoreChange};
+use tally_core::query::{BoardAnswer, BoardQuery, SeasonsAnswer, SeasonsQuery, StandingAnswer, StandingQuery};
+use tally_core::reply::ScoreReply;
 use tally_core::{Name, SubjectId, Timestamp};
 
-use crate::{Call, Client};
+use crate::{Call, Client, Request};
 
 /// Which page of a board.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,5 +58,39 @@ impl Client {
     /// The seasons that a board has had.
     pub fn seasons(&self, board: &Name) -> Call<SeasonsAnswer> {
         self.get(&["v1", "seasons", board.as_str()])
+    }
+}
+
+impl Request for ChangeScore {
+    type Answer = ScoreReply;
+
+    fn call(&self, client: &Client) -> Call<ScoreReply> {
+        client.score(&self.board, &self.member, self.change)
+    }
+}
+
+impl Request for BoardQuery {
+    type Answer = BoardAnswer;
+
+    fn call(&self, client: &Client) -> Call<BoardAnswer> {
+        let Self { board, season, rank, limit, cursor } = self;
+        let page = BoardPage { limit: Some(*limit), rank: *rank, season: *season, cursor: cursor.clone() };
+        client.board(board, &page)
+    }
+}
+
+impl Request for StandingQuery {
+    type Answer = StandingAnswer;
+
+    fn call(&self, client: &Client) -> Call<StandingAnswer> {
+        client.standing(&self.board, &self.member, self.around, self.season)
+    }
+}
+
+impl Request for SeasonsQuery {
+    type Answer = SeasonsAnswer;
+
+    fn call(&self, client: &Client) -> Call<SeasonsAnswer> {
+        client.seasons(&self.board)
     }
 }

@@ -1,20 +1,37 @@
 //! Counters: how many times?
 
 use serde_json::json;
-use tally_core::command::CountReply;
-use tally_core::query::CounterAnswer;
+use tally_core::command::Add;
+use tally_core::query::{CounterAnswer, CounterQuery};
+use tally_core::reply::CounterReply;
 use tally_core::{KeyId, Name};
 
-use crate::{Call, Client};
+use crate::{Call, Client, Request};
 
 impl Client {
     /// Adds to a counter; less than nothing takes away.
-    pub fn add(&self, counter: &Name, key: &KeyId, by: i64) -> Call<CountReply> {
+    pub fn add(&self, counter: &Name, key: &KeyId, by: i64) -> Call<CounterReply> {
         self.post(&["v1", "counters", counter.as_str(), key.as_str()]).json(&json!({"by": by}))
     }
 
     /// A counter's value.
     pub fn counter(&self, counter: &Name, key: &KeyId) -> Call<CounterAnswer> {
         self.get(&["v1", "counters", counter.as_str(), key.as_str()])
+    }
+}
+
+impl Request for Add {
+    type Answer = CounterReply;
+
+    fn call(&self, client: &Client) -> Call<CounterReply> {
+        client.add(&self.counter, &self.key, self.by)
+    }
+}
+
+impl Request for CounterQuery {
+    type Answer = CounterAnswer;
+
+    fn call(&self, client: &Client) -> Call<CounterAnswer> {
+        client.counter(&self.counter, &self.key)
     }
 }

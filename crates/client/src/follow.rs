@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tally_core::command::JobReply;
+use tally_core::reply::JobReply;
 use tally_core::rows::VerifyReport;
 
 /// How often to ask: soon at first, since most stores are small.

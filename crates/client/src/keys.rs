@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tally_core::query::ApiKeysAnswer;
+use tally_core::command::RevokeApiKey;
+use tally_core::query::{ApiKeysAnswer, ApiKeysQuery};
 use tally_core::rows::Role;
 
-use crate::{Call, Client};
+use crate::{Call, Client, Request};
 
 /// A key that was made, with its secret: shown this once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,5 +42,21 @@ impl Client {
     /// Ends a key.
     pub fn revoke_key(&self, id: &str) -> Call<KeyRevoked> {
         self.delete(&["v1", "keys", id])
+    }
+}
+
+impl Request for ApiKeysQuery {
+    type Answer = ApiKeysAnswer;
+
+    fn call(&self, client: &Client) -> Call<ApiKeysAnswer> {
+        client.keys()
+    }
+}
+
+impl Request for RevokeApiKey {
+    type Answer = KeyRevoked;
+
+    fn call(&self, client: &Client) -> Call<KeyRevoked> {
+        client.revoke_key(&self.id)
     }
 }

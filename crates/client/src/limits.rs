@@ -1,11 +1,12 @@
 //! Limits: may this happen now?
 
 use serde_json::json;
-use tally_core::command::TakeReply;
-use tally_core::query::LimitAnswer;
+use tally_core::command::Take;
+use tally_core::query::{LimitAnswer, LimitQuery};
+use tally_core::reply::TakeReply;
 use tally_core::{KeyId, Name};
 
-use crate::{Call, Client};
+use crate::{Call, Client, Request};
 
 impl Client {
     /// Uses so much of a limit. Used up is a problem, `rate_limited`.
@@ -16,5 +17,21 @@ impl Client {
     /// How a limit stands.
     pub fn limit(&self, limit: &Name, key: &KeyId) -> Call<LimitAnswer> {
         self.get(&["v1", "limits", limit.as_str(), key.as_str()])
+    }
+}
+
+impl Request for Take {
+    type Answer = TakeReply;
+
+    fn call(&self, client: &Client) -> Call<TakeReply> {
+        client.take(&self.limit, &self.key, self.cost)
+    }
+}
+
+impl Request for LimitQuery {
+    type Answer = LimitAnswer;
+
+    fn call(&self, client: &Client) -> Call<LimitAnswer> {
+        client.limit(&self.limit, &self.key)
     }
 }

@@ -2,10 +2,12 @@
 
 use serde_json::json;
 use tally_core::ObjectId;
-use tally_core::command::{JobReply, ObjectReply};
+use tally_core::command::{DeleteObject, PutObject};
 use tally_core::meta::Meta;
+use tally_core::query::ObjectQuery;
+use tally_core::reply::{JobReply, ObjectReply};
 
-use crate::{Call, Client};
+use crate::{Call, Client, Request};
 
 impl Client {
     /// Registers an object, or changes what it is registered with.
@@ -22,5 +24,29 @@ impl Client {
     /// Deletes an object; a job removes its edges.
     pub fn delete_object(&self, object: &ObjectId) -> Call<JobReply> {
         self.delete(&["v1", "objects", object.as_str()])
+    }
+}
+
+impl Request for PutObject {
+    type Answer = ObjectReply;
+
+    fn call(&self, client: &Client) -> Call<ObjectReply> {
+        client.put_object(&self.object, self.status.as_deref(), &self.attributes)
+    }
+}
+
+impl Request for DeleteObject {
+    type Answer = JobReply;
+
+    fn call(&self, client: &Client) -> Call<JobReply> {
+        client.delete_object(&self.object)
+    }
+}
+
+impl Request for ObjectQuery {
+    type Answer = ObjectReply;
+
+    fn call(&self, client: &Client) -> Call<ObjectReply> {
+        client.object(&self.object)
     }
 }

@@ -1,12 +1,14 @@
 //! Relations: who is related to what.
 
 use serde_json::{Map, Value, json};
-use tally_core::command::EdgeReply;
+use tally_core::command::{Relate, Toggle, Unrelate};
 use tally_core::meta::Meta;
-use tally_core::query::{CountAnswer, EdgeAnswer, FeedAnswer, ListAnswer};
+use tally_core::query::{CountAnswer, CountQuery, EdgeAnswer, EdgeQuery, FeedAnswer, FeedQuery, ListAnswer, ListQuery};
+use tally_core::reply::EdgeReply;
+use tally_core::rows::Side;
 use tally_core::{Name, ObjectId, SubjectId};
 
-use crate::{Call, Client};
+use crate::{Call, Client, Request};
 
 /// Which page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,4 +99,65 @@ fn with_edge(call: Call<EdgeReply>, kind: Option<&Name>, meta: Option<&Meta>) ->
     body.extend(kind.map(|kind| ("kind".to_owned(), json!(kind))));
     body.extend(meta.map(|meta| ("meta".to_owned(), json!(meta))));
     if body.is_empty() { call } else { call.json(&Value::Object(body)) }
+}
+
+impl Request for Relate {
+    type Answer = EdgeReply;
+
+    fn call(&self, client: &Client) -> Call<EdgeReply> {
+        client.relate(&self.relation, &self.object, &self.subject, self.kind.as_ref(), self.meta.as_ref())
+    }
+}
+
+impl Request for Unrelate {
+    type Answer = EdgeReply;
+
+    fn call(&self, client: &Client) -> Call<EdgeReply> {
+        client.unrelate(&self.relation, &self.object, &self.subject)
+    }
+}
+
+impl Request for Toggle {
+    type Answer = EdgeReply;
+
+    fn call(&self, client: &Client) -> Call<EdgeReply> {
+        client.toggle(&self.relation, &self.object, &self.subject, self.kind.as_ref(), self.meta.as_ref())
+    }
+}
+
+impl Request for EdgeQuery {
+    type Answer = EdgeAnswer;
+
+    fn call(&self, client: &Client) -> Call<EdgeAnswer> {
+        client.edge(&self.relation, &self.object, &self.subject)
+    }
+}
+
+impl Request for CountQuery {
+    type Answer = CountAnswer;
+
+    fn call(&self, client: &Client) -> Call<CountAnswer> {
+        client.count(&self.relation, &self.object, self.viewer.as_ref())
+    }
+}
+
+impl Request for ListQuery {
+    type Answer = ListAnswer;
+
+    fn call(&self, client: &Client) -> Call<ListAnswer> {
+        let page = Page { limit: Some(self.limit), cursor: self.cursor.clone() }.query();
+        let (id, relation) = (self.id.as_str(), self.relation.as_str());
+        match self.side {
+            Side::Object => client.get_with(&["v1", "relations", relation, id, "subjects"], &page),
+            Side::Subject => client.get_with(&["v1", "subjects", id, "relations", relation], &page),
+        }
+    }
+}
+
+impl Request for FeedQuery {
+    type Answer = FeedAnswer;
+
+    fn call(&self, client: &Client) -> Call<FeedAnswer> {
+        client.read(&self.objects, &self.relations, &self.counters, self.viewer.as_ref())
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tally_core::command::JobReply;
+use tally_core::reply::JobReply;
 use tally_core::rows::VerifyReport;
 
 use crate::{Answer, Call, Client, Error, verification};

@@ -1,11 +1,12 @@
 //! Unique counts: how many different ones?
 
 use serde_json::json;
-use tally_core::command::UniqueReply;
-use tally_core::query::UniqueAnswer;
+use tally_core::command::Observe;
+use tally_core::query::{UniqueAnswer, UniqueQuery};
+use tally_core::reply::UniqueReply;
 use tally_core::{KeyId, Name};
 
-use crate::{Call, Client};
+use crate::{Call, Client, Request};
 
 impl Client {
     /// Notes who was seen.
@@ -18,5 +19,21 @@ impl Client {
         // One parameter each, so that a key may hold a comma.
         let keys: Vec<_> = keys.iter().map(|key| ("keys", Some(key.to_string()))).collect();
         self.get_with(&["v1", "uniques", unique.as_str()], &keys)
+    }
+}
+
+impl Request for Observe {
+    type Answer = UniqueReply;
+
+    fn call(&self, client: &Client) -> Call<UniqueReply> {
+        client.observe(&self.unique, &self.key, &self.members)
+    }
+}
+
+impl Request for UniqueQuery {
+    type Answer = UniqueAnswer;
+
+    fn call(&self, client: &Client) -> Call<UniqueAnswer> {
+        client.unique(&self.unique, &self.keys)
     }
 }

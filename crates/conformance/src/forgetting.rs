@@ -2,8 +2,11 @@
 //! the job is, and whoever asks twice has one job.
 
 use std::sync::Arc;
+use tally_core::command::{
+    Add, Attend, ChangeScore, Declare, DeleteObject, Forget, Restore, ScoreChange, Suspend, Sweep, Toggle,
+};
+use tally_core::reply::{EdgeReply, Reply};
 
-use tally_core::command::{EdgeReply, Reply, ScoreChange};
 use tally_core::rows::{BoardKey, Key, Names, Row, ScoreKey, TotalKey};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
@@ -15,7 +18,7 @@ use crate::auditor::{assert_sound, edges};
 use crate::running::Running;
 use crate::sample::{batch, catalog, name, object, react, relate, subject, unrelate};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::Universe;
 use crate::{Case, EngineFactory, cases};
 
@@ -42,15 +45,15 @@ fn universe() -> Universe {
 }
 
 fn forget() -> Command {
-    Command::Forget { subject: subject("alice") }
+    Command::from(Forget { subject: subject("alice") })
 }
 
 fn attend(day: u32, who: &str) -> Command {
-    Command::Attend { sheet: name("daily"), day: Some(Day(day)), subject: subject(who), present: true }
+    Command::from(Attend { sheet: name("daily"), day: Some(Day(day)), subject: subject(who), present: true })
 }
 
 fn score(board: &str, by: i64) -> Command {
-    Command::Score { board: name(board), member: subject("alice"), change: ScoreChange::By(by) }
+    Command::from(ChangeScore { board: name(board), member: subject("alice"), change: ScoreChange::By(by) })
 }
 
 async fn fill(running: &Running) {
@@ -66,7 +69,7 @@ async fn fill(running: &Running) {
 
 async fn edge(running: &Running, command: Command) -> EdgeReply {
     match running.run(command).await {
-        Reply::Edge(edge) => edge,
+        Reply::Relation(edge) => edge,
         other => panic!("{other:?} is not an edge"),
     }
 }
@@ -78,17 +81,17 @@ async fn live_on(running: &Running) {
     let gone = edge(running, unrelate("like", "post:1", "alice")).await;
     assert_eq!((gone.active, gone.changed, gone.count), (false, false, 1), "an old like is not there");
     let (relation, object, who) = (name("like"), object("post:2"), subject("alice"));
-    let toggle = Command::Toggle { relation, object, subject: who, kind: None, meta: None };
+    let toggle = Command::from(Toggle { relation, object, subject: who, kind: None, meta: None });
     let toggled = edge(running, toggle).await;
     assert_eq!((toggled.active, toggled.changed), (true, true), "there was none to take away");
     assert!(edge(running, relate("pin", "post:2", "alice")).await.changed, "old pins do not count");
     let second = running.apply(relate("pin", "post:3", "alice")).await.expect("the store works").reply;
     assert!(matches!(second, Err(Refusal::LimitExceeded { .. })), "{second:?}: but new ones do");
     assert!(edge(running, react("reaction", "post:1", "alice", "wow")).await.changed);
-    let Reply::Attend(day) = running.run(attend(DAY, "alice")).await else { panic!("another reply") };
+    let Reply::Attendance(day) = running.run(attend(DAY, "alice")).await else { panic!("another reply") };
     assert_eq!((day.changed, day.streak, day.count), (true, 1, 2), "the days before are gone");
     for board in ["points", "dense"] {
-        let Reply::Score(found) = running.run(score(board, 10)).await else { panic!("another reply") };
+        let Reply::Board(found) = running.run(score(board, 10)).await else { panic!("another reply") };
         assert_eq!((found.score, found.rank), (Some(10), Some(1)), "the score begins anew");
     }
 }
@@ -131,7 +134,7 @@ async fn what_comes_after_a_forgetting_begins_anew<F: EngineFactory>(stand: Stan
         if steps == 0 {
             live_on(&running).await;
         }
-        let sweep = Sweep { edges: 2, steps, times: 1 };
+        let sweep = Sweeper { edges: 2, steps, times: 1 };
         sweep.run(&stand, &engine, &running).await.expect("the store works");
         if steps > 0 {
             live_on_after(&running, &universe, &*engine).await;
@@ -139,7 +142,7 @@ async fn what_comes_after_a_forgetting_begins_anew<F: EngineFactory>(stand: Stan
         running.stop().await;
         let engine = stand.reopen(engine).await;
         let running = Running::start(&engine, &catalog, ManualClock::at(500)).await;
-        assert!(Sweep { steps: usize::MAX, ..sweep }.run(&stand, &engine, &running).await.expect("the store works"));
+        assert!(Sweeper { steps: usize::MAX, ..sweep }.run(&stand, &engine, &running).await.expect("the store works"));
         assert_new_life(&*engine, &universe).await;
         let third = running.apply(relate("pin", "post:3", "alice")).await.expect("the store works").reply;
         assert!(matches!(third, Err(Refusal::LimitExceeded { .. })), "{third:?}");
@@ -174,16 +177,16 @@ async fn forgetting_again_takes_what_came_since<F: EngineFactory>(stand: Stand<F
     let open = engine.scan(&Range::OPEN_JOBS, 10).await.expect("a scan works").items;
     let [(Key::Job(id), Row::Job(job))] = &open[..] else { panic!("one job, not {open:?}") };
     let walked: Vec<_> = universe.edges().filter(|key| key.subject.as_str() == "alice").collect();
-    running.run(Command::Sweep { job: *id, before: job.before, edges: walked }).await;
+    running.run(Command::from(Sweep { job: *id, before: job.before, edges: walked })).await;
     live_on(&running).await;
     let second = running.run(forget()).await;
     match (&first, &second) {
         (Reply::Job(first), Reply::Job(second)) => assert_eq!(first.job, second.job, "one subject, one job"),
         other => panic!("{other:?} are not two jobs"),
     }
-    let ended = running.run(Command::Sweep { job: *id, before: job.before, edges: Vec::new() }).await;
+    let ended = running.run(Command::from(Sweep { job: *id, before: job.before, edges: Vec::new() })).await;
     assert!(matches!(&ended, Reply::Job(job) if job.finished_at.is_none()), "{ended:?}: there is more to walk");
-    assert!(Sweep { edges: 2, ..Sweep::ALL }.run(&stand, &engine, &running).await.expect("the store works"));
+    assert!(Sweeper { edges: 2, ..Sweeper::ALL }.run(&stand, &engine, &running).await.expect("the store works"));
     let dump = universe.dump(&*engine).await;
     assert_eq!(edges(&dump).filter(|(key, _)| key.subject.as_str() == "alice").count(), 0);
     assert_nobody(&*engine).await;
@@ -206,7 +209,7 @@ async fn nothing_is_left_of_who_was_forgotten<F: EngineFactory>(stand: Stand<F>)
     let running = Running::start(&engine, &catalog, ManualClock::at(1_000)).await;
     fill(&running).await;
     running.run(forget()).await;
-    assert!(Sweep::ALL.run(&stand, &engine, &running).await.expect("the store works"));
+    assert!(Sweeper::ALL.run(&stand, &engine, &running).await.expect("the store works"));
     assert_nobody(&*engine).await;
     running.stop().await;
 }
@@ -215,17 +218,17 @@ async fn a_suspension_outlives_a_forgetting<F: EngineFactory>(stand: Stand<F>) {
     let (engine, catalog, universe) = (stand.open().await, catalog(), universe());
     let running = Running::start(&engine, &catalog, ManualClock::at(1_000)).await;
     fill(&running).await;
-    running.run(Command::Suspend { subject: subject("alice") }).await;
+    running.run(Command::from(Suspend { subject: subject("alice") })).await;
     running.run(forget()).await;
     let refused = async || {
         let reply = running.apply(relate("like", "post:7", "alice")).await.expect("the store works").reply;
         assert!(matches!(reply, Err(Refusal::Suspended(_))), "{reply:?}");
     };
     refused().await;
-    assert!(Sweep { edges: 2, ..Sweep::ALL }.run(&stand, &engine, &running).await.expect("the store works"));
+    assert!(Sweeper { edges: 2, ..Sweeper::ALL }.run(&stand, &engine, &running).await.expect("the store works"));
     refused().await;
-    running.run(Command::Restore { subject: subject("alice") }).await;
-    assert!(Sweep::ALL.run(&stand, &engine, &running).await.expect("the store works"));
+    running.run(Command::from(Restore { subject: subject("alice") })).await;
+    assert!(Sweeper::ALL.run(&stand, &engine, &running).await.expect("the store works"));
     let dump = universe.dump(&*engine).await;
     assert_eq!(
         edges(&dump).filter(|(key, _)| key.subject.as_str() == "alice").count(),
@@ -246,20 +249,20 @@ async fn asking_twice_is_one_job<F: EngineFactory>(stand: Stand<F>) {
     };
     let who = || subject("alice");
     for command in [
-        Command::Suspend { subject: who() },
-        Command::Restore { subject: who() },
-        Command::DeleteObject { object: object("post:1") },
+        Command::from(Suspend { subject: who() }),
+        Command::from(Restore { subject: who() }),
+        Command::from(DeleteObject { object: object("post:1") }),
     ] {
         let first = job(command.clone()).await;
         assert_eq!(job(command.clone()).await.job, first.job, "an answer that was lost is given again");
-        assert!(Sweep::ALL.run(&stand, &engine, &running).await.expect("the store works"));
+        assert!(Sweeper::ALL.run(&stand, &engine, &running).await.expect("the store works"));
         let ended = job(command).await;
         assert_eq!(ended.job, first.job);
-        assert!(Sweep::ALL.run(&stand, &engine, &running).await.expect("the store works"));
+        assert!(Sweeper::ALL.run(&stand, &engine, &running).await.expect("the store works"));
     }
     for _ in 0..5 {
         job(forget()).await;
-        assert!(Sweep::ALL.run(&stand, &engine, &running).await.expect("the store works"));
+        assert!(Sweeper::ALL.run(&stand, &engine, &running).await.expect("the store works"));
     }
     let page = engine.scan(&Range::Rows { after: None }, 10_000).await.expect("a scan works");
     let jobs = page.items.iter().filter(|(key, _)| matches!(key, Key::Job(_))).count();
@@ -271,21 +274,19 @@ async fn asking_twice_is_one_job<F: EngineFactory>(stand: Stand<F>) {
 async fn what_is_not_declared_any_more_is_forgotten_too<F: EngineFactory>(stand: Stand<F>) {
     let (engine, declared) = (stand.open().await, catalog());
     let running = Running::start(&engine, &declared, ManualClock::at(1_000)).await;
-    running.run(Command::Declare).await;
+    running.run(Command::from(Declare)).await;
     fill(&running).await;
-    let views = |object: &str| Command::Count {
-        counter: name("views"),
-        key: KeyId::new(object).expect("a sample is a valid key"),
-        by: 3,
+    let views = |object: &str| {
+        Command::from(Add { counter: name("views"), key: KeyId::new(object).expect("a sample is a valid key"), by: 3 })
     };
     running.run(views("post:1")).await;
     running.stop().await;
     let nothing = Arc::new(Catalog::empty());
     let running = Running::start(&engine, &nothing, ManualClock::at(2_000)).await;
-    running.run(Command::Declare).await;
+    running.run(Command::from(Declare)).await;
     running.run(forget()).await;
-    running.run(Command::DeleteObject { object: object("post:1") }).await;
-    assert!(Sweep::ALL.run(&stand, &engine, &running).await.expect("the store works"));
+    running.run(Command::from(DeleteObject { object: object("post:1") })).await;
+    assert!(Sweeper::ALL.run(&stand, &engine, &running).await.expect("the store works"));
     running.stop().await;
     assert_nobody(&*engine).await;
     let days = [DAY - 1, DAY].map(|day| TotalKey::Present { sheet: name("daily"), day: Day(day) });
@@ -297,7 +298,7 @@ async fn what_is_not_declared_any_more_is_forgotten_too<F: EngineFactory>(stand:
     assert!(matches!(&found.rows[0], Some(Row::Names(Names { boards, .. })) if boards.contains(&name("dense"))));
     assert_eq!(found.rows[1], None, "nobody has that score any more");
     let running = Running::start(&engine, &declared, ManualClock::at(3_000)).await;
-    let Reply::Count(views) = running.run(views("post:1")).await else { panic!("another reply") };
+    let Reply::Counter(views) = running.run(views("post:1")).await else { panic!("another reply") };
     assert_eq!(views.value, 3, "the object's counter began anew");
     running.stop().await;
 }

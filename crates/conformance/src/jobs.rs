@@ -1,9 +1,10 @@
 //! Long work that is stopped between any two of its steps goes on as if nothing had been.
 
 use std::sync::Arc;
+use tally_core::command::{DeleteObject, Forget, Restore, Suspend};
+use tally_core::reply::Reply;
 
 use tally_core::Command;
-use tally_core::command::Reply;
 use tally_core::rows::{Edge, EdgeKey, JobId, Key, Row};
 use tally_core::view::Wants;
 use tally_engine::Engine;
@@ -13,7 +14,7 @@ use crate::auditor::{assert_sound, edges};
 use crate::running::Running;
 use crate::sample::{batch, catalog, object, put, react, relate, subject};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::Universe;
 use crate::{Case, EngineFactory, cases};
 
@@ -65,7 +66,7 @@ async fn fill(running: &Running) {
 async fn at_every_stop<F: EngineFactory>(stand: &Stand<F>, plan: &Plan, times: usize) {
     for steps in 0.. {
         let stand = stand.another();
-        if stopped_after(&stand, plan, Sweep { edges: 2, steps, times }).await {
+        if stopped_after(&stand, plan, Sweeper { edges: 2, steps, times }).await {
             assert!(steps > 3, "a job of {steps} steps proves little");
             return;
         }
@@ -73,18 +74,18 @@ async fn at_every_stop<F: EngineFactory>(stand: &Stand<F>, plan: &Plan, times: u
 }
 
 /// Says whether the job had ended before it was stopped.
-async fn stopped_after<F: EngineFactory>(stand: &Stand<F>, plan: &Plan, sweep: Sweep) -> bool {
+async fn stopped_after<F: EngineFactory>(stand: &Stand<F>, plan: &Plan, sweep: Sweeper) -> bool {
     let (engine, catalog, universe) = (stand.open().await, catalog(), universe());
     let running = Running::start(&engine, &catalog, ManualClock::at(1_000)).await;
     fill(&running).await;
     for command in &plan.before {
         running.run(command.clone()).await;
-        assert!(Sweep::ALL.run(stand, &engine, &running).await.expect("the store works"));
+        assert!(Sweeper::ALL.run(stand, &engine, &running).await.expect("the store works"));
     }
     let original = universe.dump(&*engine).await;
     if let Some((command, steps)) = &plan.half_done {
         running.run(command.clone()).await;
-        Sweep { steps: *steps, ..sweep }.run(stand, &engine, &running).await.expect("the store works");
+        Sweeper { steps: *steps, ..sweep }.run(stand, &engine, &running).await.expect("the store works");
     }
     let before = universe.dump(&*engine).await;
     let Reply::Job(job) = running.run(plan.begin.clone()).await else { panic!("it begins a job") };
@@ -99,7 +100,7 @@ async fn stopped_after<F: EngineFactory>(stand: &Stand<F>, plan: &Plan, sweep: S
     assert_counts(stand, &engine, &universe).await;
 
     let running = Running::start(&engine, &catalog, ManualClock::at(500)).await;
-    assert!(Sweep { steps: usize::MAX, ..sweep }.run(stand, &engine, &running).await.expect("the store works"));
+    assert!(Sweeper { steps: usize::MAX, ..sweep }.run(stand, &engine, &running).await.expect("the store works"));
     running.stop().await;
     assert_counts(stand, &engine, &universe).await;
     let dump = universe.dump(&*engine).await;
@@ -135,13 +136,13 @@ fn is_alice(key: &EdgeKey) -> bool {
 }
 
 fn forget() -> Plan {
-    let begin = Command::Forget { subject: subject("alice") };
+    let begin = Command::from(Forget { subject: subject("alice") });
     let becomes = |key: &EdgeKey, edge: Edge| (!is_alice(key)).then_some(edge);
     Plan { before: Vec::new(), half_done: None, begin, becomes }
 }
 
 fn suspend() -> Command {
-    Command::Suspend { subject: subject("alice") }
+    Command::from(Suspend { subject: subject("alice") })
 }
 
 async fn forgetting_goes_on_after_a_stop<F: EngineFactory>(stand: Stand<F>) {
@@ -149,7 +150,7 @@ async fn forgetting_goes_on_after_a_stop<F: EngineFactory>(stand: Stand<F>) {
 }
 
 async fn deleting_goes_on_after_a_stop<F: EngineFactory>(stand: Stand<F>) {
-    let begin = Command::DeleteObject { object: object("post:1") };
+    let begin = Command::from(DeleteObject { object: object("post:1") });
     let becomes = |key: &EdgeKey, edge: Edge| (key.object.as_str() != "post:1").then_some(edge);
     at_every_stop(&stand, &Plan { before: Vec::new(), half_done: None, begin, becomes }, 1).await;
 }
@@ -160,7 +161,7 @@ async fn hiding_goes_on_after_a_stop<F: EngineFactory>(stand: Stand<F>) {
 }
 
 async fn showing_goes_on_after_a_stop<F: EngineFactory>(stand: Stand<F>) {
-    let begin = Command::Restore { subject: subject("alice") };
+    let begin = Command::from(Restore { subject: subject("alice") });
     let becomes = |_: &EdgeKey, edge: Edge| Some(Edge { hidden: false, ..edge });
     at_every_stop(&stand, &Plan { before: vec![suspend()], half_done: None, begin, becomes }, 1).await;
 }
@@ -173,11 +174,11 @@ async fn forgetting_what_is_half_hidden_goes_on_after_a_stop<F: EngineFactory>(s
 /// Hidden as far as it went, and all of it comes back.
 async fn a_restore_overtakes_a_hiding_wherever_it_is<F: EngineFactory>(stand: Stand<F>) {
     for steps in 1..4 {
-        let begin = Command::Restore { subject: subject("alice") };
+        let begin = Command::from(Restore { subject: subject("alice") });
         let becomes = |_: &EdgeKey, edge: Edge| Some(Edge { hidden: false, ..edge });
         let plan = Plan { before: Vec::new(), half_done: Some((suspend(), steps)), begin, becomes };
         for cut in 0..3 {
-            stopped_after(&stand.another(), &plan, Sweep { edges: 2, steps: cut, times: 1 }).await;
+            stopped_after(&stand.another(), &plan, Sweeper { edges: 2, steps: cut, times: 1 }).await;
         }
     }
 }

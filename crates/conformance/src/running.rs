@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tally_core::command::{Decided, Reply};
+use tally_core::command::Decided;
+use tally_core::reply::Reply;
 use tally_core::{Catalog, Command};
 use tally_engine::{Clock, Engine, Failure, Runner, RunnerOptions};
 use tokio::task::JoinHandle;

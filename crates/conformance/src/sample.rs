@@ -1,10 +1,10 @@
 //! Short ways to name things.
 
 use std::sync::Arc;
+use tally_core::command::{Batch, Call, Command, PutObject, Relate, Unrelate};
 
 use serde_json::Value;
 use tally_core::catalog::{BoardDef, LimitDef, ReadPolicy, Ties};
-use tally_core::command::{Call, Command};
 use tally_core::meta::Meta;
 use tally_core::rows::{Edge, EdgeKey, ListKey, ReplayKey, Side, TotalKey};
 use tally_core::time::Stamp;
@@ -51,24 +51,30 @@ pub(crate) fn replay_key(caller: &str, key: &str) -> ReplayKey {
 }
 
 pub(crate) fn relate(relation: &str, to: &str, who: &str) -> Command {
-    Command::Relate { relation: name(relation), object: object(to), subject: subject(who), kind: None, meta: None }
+    Command::from(Relate {
+        relation: name(relation),
+        object: object(to),
+        subject: subject(who),
+        kind: None,
+        meta: None,
+    })
 }
 
 pub(crate) fn react(relation: &str, to: &str, who: &str, kind: &str) -> Command {
     let kind = Some(name(kind));
-    Command::Relate { relation: name(relation), object: object(to), subject: subject(who), kind, meta: None }
+    Command::from(Relate { relation: name(relation), object: object(to), subject: subject(who), kind, meta: None })
 }
 
 pub(crate) fn unrelate(relation: &str, to: &str, who: &str) -> Command {
-    Command::Unrelate { relation: name(relation), object: object(to), subject: subject(who) }
+    Command::from(Unrelate { relation: name(relation), object: object(to), subject: subject(who) })
 }
 
 pub(crate) fn put(id: &str, status: &str) -> Command {
-    Command::PutObject { object: object(id), status: Some(status.into()), attributes: Meta::default() }
+    Command::from(PutObject { object: object(id), status: Some(status.into()), attributes: Meta::default() })
 }
 
 pub(crate) fn batch(commands: impl IntoIterator<Item = Command>) -> Command {
-    Command::Batch { atomic: true, commands: commands.into_iter().collect() }
+    Command::from(Batch { atomic: true, commands: commands.into_iter().collect() })
 }
 
 pub(crate) fn call(command: Command) -> Call {

@@ -1,6 +1,7 @@
 //! Goes on with jobs wherever they were left: finds their edges, and sends one step after another.
 
 use tally_core::Command;
+use tally_core::command::Sweep;
 use tally_core::rows::{EdgeKey, JobId, Key, ListKey, Row, Side, Work};
 use tally_core::time::Stamp;
 use tally_engine::{Engine, Failure, Place, Range};
@@ -12,7 +13,7 @@ use crate::walk;
 
 /// How a sweep goes about it.
 #[derive(Clone, Copy)]
-pub(crate) struct Sweep {
+pub(crate) struct Sweeper {
     /// Edges in a step.
     pub(crate) edges: usize,
     /// Steps before it stops, as if the process had ended there.
@@ -21,7 +22,7 @@ pub(crate) struct Sweep {
     pub(crate) times: usize,
 }
 
-impl Sweep {
+impl Sweeper {
     /// To the end, without ado.
     pub(crate) const ALL: Self = Self { edges: 100, steps: usize::MAX, times: 1 };
 
@@ -70,7 +71,7 @@ impl Sweep {
         }
         self.steps -= 1;
         for _ in 0..self.times {
-            let decided = running.apply(Command::Sweep { job, before, edges: edges.clone() }).await?;
+            let decided = running.apply(Command::from(Sweep { job, before, edges: edges.clone() })).await?;
             decided.reply.expect("a step of an open job is not refused");
         }
         Ok(true)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tally_core::command::Reply;
+use tally_core::reply::Reply;
 use tally_core::rows::{EdgeKey, Key};
 
 use crate::sample::name;
@@ -15,7 +15,7 @@ pub(crate) struct Transitions(BTreeMap<EdgeKey, (i64, i64)>);
 impl Transitions {
     pub(crate) fn take(&mut self, reply: &Reply) {
         match reply {
-            Reply::Edge(edge) if edge.changed => {
+            Reply::Relation(edge) if edge.changed => {
                 let key = EdgeKey {
                     object: edge.object.clone(),
                     relation: edge.relation.clone(),

@@ -1,13 +1,12 @@
 //! The one place that knows which rule decides which command.
 
 use crate::catalog::Catalog;
-use crate::command::{Auth, Call, Command, Decided, Reply};
+use crate::command::{Auth, Call, Command, Decided};
 use crate::error::Refusal;
+use crate::reply::Reply;
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
-use crate::{
-    attendance, batch, board, counter, job, key, limit, names, object, relation, replay, subject, unique, verify,
-};
+use crate::{replay, subject};
 
 /// What comes with a command from outside: its time, a fresh id, what is declared, who asks.
 pub struct Context<'a> {
@@ -78,47 +77,7 @@ pub(crate) fn attempt(
     }
 }
 
-/// The only match on [`Command`] that leads to a rule.
 fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
     subject::check_name(command)?;
-    match command {
-        Command::Relate { relation, object, subject, kind, meta } => {
-            let edge = relation::edge_key(relation, object, subject);
-            relation::relate(&edge, kind.as_ref(), meta.as_ref(), context, view)
-        }
-        Command::Unrelate { relation, object, subject } => {
-            relation::unrelate(&relation::edge_key(relation, object, subject), context, view)
-        }
-        Command::Toggle { relation, object, subject, kind, meta } => {
-            let edge = relation::edge_key(relation, object, subject);
-            relation::toggle(&edge, kind.as_ref(), meta.as_ref(), context, view)
-        }
-        Command::Count { counter, key, by } => counter::count(counter, key, *by, context, view),
-        Command::Observe { unique, key, members } => unique::observe(unique, key, members, context, view),
-        Command::Attend { sheet, day, subject, present } => {
-            attendance::attend(sheet, *day, subject, *present, context, view)
-        }
-        Command::Score { board, member, change } => board::score(board, member, *change, context, view),
-        Command::Take { limit, key, cost } => limit::take(limit, key, *cost, context, view),
-        Command::Batch { atomic, commands } => batch::decide(*atomic, commands, context, view),
-        Command::Rehearse { commands } => batch::rehearse(commands, context, view),
-        Command::PutObject { object, status, attributes } => {
-            object::put(object, status.as_deref(), attributes, context, view)
-        }
-        Command::DeleteObject { object } => object::delete(object, context, view),
-        Command::Forget { subject } => subject::begin_forgetting(subject, context, view),
-        Command::Suspend { subject } => subject::suspend(subject, context, view),
-        Command::Restore { subject } => subject::restore(subject, context, view),
-        Command::Declare => names::declare(context, view),
-        Command::RankAnew { board, dense } => board::rank_anew(board, *dense, view),
-        Command::Sweep { job, before, edges } => job::sweep(*job, *before, edges, context, view),
-        Command::Verify { repair } => verify::begin(*repair, context, view),
-        Command::Recount { of, step } => verify::recount(*of, step, context, view),
-        Command::Repair { found_in, total, by } => verify::repair(*found_in, total, *by, view),
-        Command::PutApiKey { id, key } => key::put(id, key, context, view),
-        Command::RevokeApiKey { id } => key::revoke(id, context, view),
-        Command::Expire { replays } => replay::expire(replays, context, view),
-        Command::ExpireJobs { jobs } => job::expire(jobs, context, view),
-        Command::ExpireLimits { limits } => limit::expire(limits, context, view),
-    }
+    command.decide(context, view)
 }

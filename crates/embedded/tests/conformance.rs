@@ -2,6 +2,7 @@
 //! move into the tables all the time.
 
 use std::sync::Arc;
+use tally_core::command::{Batch, Relate};
 
 use tally_conformance::{EngineFactory, Trial, run, trials};
 use tally_core::{Call, Catalog, Command, Name, ObjectId, SubjectId};
@@ -36,14 +37,16 @@ async fn answered_is_on_disk(options: Options) {
     let large = serde_json::json!({"text": "x".repeat(10_000)});
     let large = Arc::new(large.as_object().expect("an object").clone());
     for n in 0..5 {
-        let like = |m| Command::Relate {
-            relation: Name::new("like").expect("a name"),
-            object: ObjectId::new(&format!("post:{n}")).expect("an object"),
-            subject: SubjectId::new(&format!("s{m}")).expect("a subject"),
-            kind: None,
-            meta: Some(large.clone()),
+        let like = |m| {
+            Command::from(Relate {
+                relation: Name::new("like").expect("a name"),
+                object: ObjectId::new(&format!("post:{n}")).expect("an object"),
+                subject: SubjectId::new(&format!("s{m}")).expect("a subject"),
+                kind: None,
+                meta: Some(large.clone()),
+            })
         };
-        let batch = Command::Batch { atomic: true, commands: (0..100).map(like).collect() };
+        let batch = Command::from(Batch { atomic: true, commands: (0..100).map(like).collect() });
         runner.apply(Call::system(batch)).await.expect("the store works").reply.expect("likes are allowed");
         let store = engine.store();
         assert_eq!(store.durable(), store.position(), "answered before it was on disk");

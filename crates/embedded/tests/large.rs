@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 use std::sync::Arc;
+use tally_core::command::{Batch, Relate};
 
 use tally_core::{Call, Catalog, Command, Name, ObjectId, SubjectId};
 use tally_embedded::{Embedded, Options};
@@ -12,18 +13,18 @@ const BATCH_BYTES_MAX: usize = 256 << 10;
 
 fn like(object: &str, subject: &str, meta_bytes: usize) -> Command {
     let meta = serde_json::json!({"text": "x".repeat(meta_bytes)});
-    Command::Relate {
+    Command::from(Relate {
         relation: Name::new("like").unwrap(),
         object: ObjectId::new(object).unwrap(),
         subject: SubjectId::new(subject).unwrap(),
         kind: None,
         meta: Some(Arc::new(meta.as_object().unwrap().clone())),
-    }
+    })
 }
 
 fn many(n: usize, likes: usize) -> Command {
     let commands = (0..likes).map(|m| like(&format!("post:{n}"), &format!("s{m}"), 1_000)).collect();
-    Command::Batch { atomic: true, commands }
+    Command::from(Batch { atomic: true, commands })
 }
 
 #[tokio::test]

@@ -13,15 +13,16 @@ mod together;
 
 use std::future::Future;
 
-use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, RowKind, Score, Side, TotalKey};
-use tally_core::time::{Stamp, Timestamp};
+use tally_core::ObjectId;
+use tally_core::rows::{Changes, EdgeKey, Key, Row, Side, TotalKey};
+use tally_core::time::Stamp;
 use tally_core::view::{Reading, View, Wants};
-use tally_core::{Cursor, Name, ObjectId, SubjectId};
 
 pub use clock::{Clock, SystemClock};
 pub use error::{CommitError, StoreError, TooLarge};
 pub use follow::Follower;
 pub use runner::{Failure, Runner, RunnerOptions, Settled};
+pub use tally_core::range::{BoardFrom, Place, Range};
 pub use together::Together;
 
 /// A place in the store's history: everything that was visible at one moment.
@@ -91,87 +92,6 @@ pub struct Committed {
     /// How many stand before each place that was to be told, in the order of [`View::told_ranks`]; `None` when it is what
     /// was loaded, moved by what was changed.
     pub ranks: Option<Vec<u64>>,
-}
-
-/// What to scan.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Range {
-    /// Edges of one list, newest first.
-    List {
-        /// The list.
-        list: ListKey,
-        /// The last row of the page before.
-        after: Option<Place>,
-    },
-    /// Rows of one kind that are due ([`Row::due`]), soonest first, and then by key.
-    Due {
-        /// The kind.
-        kind: RowKind,
-        /// At this time or later.
-        from: Timestamp,
-        /// And before this one.
-        before: Timestamp,
-    },
-    /// Every row of a kind of which there are few ([`Home::Store`](tally_core::rows::Home)), by key.
-    Few(RowKind),
-    /// Members of a board in its order.
-    Board {
-        /// The board.
-        board: BoardKey,
-        /// Where to begin, and which way to go.
-        from: BoardFrom,
-    },
-    /// Every row, whatever it is; totals are not rows, but counters are. The order is the engine's own, but fixed and
-    /// total: a page continues exactly behind a key, whether or not its row is still there.
-    Rows {
-        /// The last row of the page before.
-        after: Option<Key>,
-    },
-}
-
-impl Range {
-    /// API keys.
-    pub const API_KEYS: Self = Self::Few(RowKind::ApiKey);
-    /// Jobs that have not ended: they are due at once.
-    pub const OPEN_JOBS: Self = Self::Due { kind: RowKind::Job, from: Timestamp(0), before: Timestamp(1) };
-
-    /// What is due before a time.
-    pub fn due(kind: RowKind, before: Timestamp) -> Self {
-        Self::Due { kind, from: Timestamp(0), before }
-    }
-
-    /// Jobs that ended before a time.
-    pub fn ended_jobs(before: Timestamp) -> Self {
-        Self::Due { kind: RowKind::Job, from: Timestamp(1), before }
-    }
-}
-
-/// Where in a board to begin.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum BoardFrom {
-    /// With the member before whom so many stand, and downwards.
-    Rank(u64),
-    /// Right behind where a member stands, or would, and downwards.
-    Behind(SubjectId, Score),
-    /// Right ahead of where a member stands, or would, and upwards: the nearest first.
-    Ahead(SubjectId, Score),
-}
-
-/// A row's place in a list.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// The relation, for lists that run over all of them.
-    pub relation: Name,
-    /// The stamp, and the id that breaks ties.
-    pub cursor: Cursor,
-}
-
-impl Place {
-    /// Where an edge stands in a list.
-    pub fn of(list: &ListKey, key: &EdgeKey, edge: &Edge) -> Self {
-        let cursor = Cursor { stamp: edge.created, other: key.other(list.side).to_owned() };
-        Self { relation: key.relation.clone(), cursor }
-    }
 }
 
 /// A page of rows, in order.

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tally::core::command::{Call, Command, PutApiKey};
 
 use anyhow::Context;
-use tally::core::command::{Call, Command};
 use tally::core::rows::Role;
 use tally::engine::{Lease, RunnerOptions, Together};
 use tally::{Options, Tally};
@@ -88,7 +88,7 @@ async fn prepare_keys(tally: &Tally, auth: &Authenticator, settings: &Settings) 
     let first_start = tally.read_keys(&auth.keys).await? || auth.keys.are_all_of_dev();
     let made = if alone && first_start && settings.admin_key.is_none() && !settings.dev {
         let made = NewKey::generate(Role::Admin, "first admin key", tally.now())?;
-        let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
+        let command = Command::from(PutApiKey { id: made.id.clone(), key: made.stored.clone() });
         tally.apply(Call::system(command)).await?.reply?;
         auth.keys.put(&made.id, &made.stored);
         Some(made.token)

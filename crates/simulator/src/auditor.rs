@@ -5,8 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use tally::core::command::{Add, Command, Forget, Relate, Take, Toggle, Unrelate};
+use tally::core::reply::{EdgeReply, Reply};
+use tally::core::{counter, limit, relation, subject};
 
-use tally::core::command::{Command, EdgeReply, Reply};
 use tally::core::rows::{Key, Row, TotalKey};
 use tally::core::{KeyId, Refusal};
 use tally::engine::{Engine, Finding};
@@ -45,7 +47,9 @@ pub(crate) fn audit(fleet: &Fleet) -> Vec<String> {
 /// Nobody here asks for what must be refused, but for the limit.
 fn refusals(history: &[Asked]) -> Vec<String> {
     let unjust = |asked: &&Asked| match asked.reply() {
-        Some(Err(Refusal::RateLimited(_))) => !matches!(asked.command, Command::Take { .. }),
+        Some(Err(Refusal::RateLimited(_))) => {
+            !matches!(asked.command, Command::Limit(limit::Command::Take(Take { .. })))
+        }
         Some(Err(_)) => true,
         Some(Ok(_)) | None => false,
     };
@@ -54,16 +58,22 @@ fn refusals(history: &[Asked]) -> Vec<String> {
 
 fn edge_of(asked: &Asked) -> Option<(String, Action)> {
     let (relation, object, subject, action) = match &asked.command {
-        Command::Relate { relation, object, subject, .. } => (relation, object, subject, Action::Relate(None)),
-        Command::Unrelate { relation, object, subject } => (relation, object, subject, Action::Unrelate),
-        Command::Toggle { relation, object, subject, .. } => (relation, object, subject, Action::Toggle(None)),
+        Command::Relation(relation::Command::Relate(Relate { relation, object, subject, .. })) => {
+            (relation, object, subject, Action::Relate(None))
+        }
+        Command::Relation(relation::Command::Unrelate(Unrelate { relation, object, subject })) => {
+            (relation, object, subject, Action::Unrelate)
+        }
+        Command::Relation(relation::Command::Toggle(Toggle { relation, object, subject, .. })) => {
+            (relation, object, subject, Action::Toggle(None))
+        }
         _ => return None,
     };
     Some((format!("{relation} {object} {subject}"), action))
 }
 
 fn edge_reply(asked: &Asked) -> Option<&EdgeReply> {
-    if let Some(Ok(Reply::Edge(edge))) = asked.reply() { Some(edge) } else { None }
+    if let Some(Ok(Reply::Relation(edge))) = asked.reply() { Some(edge) } else { None }
 }
 
 fn state(active: bool) -> State {
@@ -116,13 +126,15 @@ fn counters(history: &[Asked], totals: &BTreeMap<TotalKey, i64>) -> Vec<String> 
         let mut told: BTreeSet<i64> = BTreeSet::new();
         let (mut sure, mut perhaps) = (BTreeSet::new(), BTreeSet::new());
         for asked in history {
-            let Command::Count { counter: name, key: what, .. } = &asked.command else { continue };
+            let Command::Counter(counter::Command::Add(Add { counter: name, key: what, .. })) = &asked.command else {
+                continue;
+            };
             if name.as_str() != counter || what.as_str() != key {
                 continue;
             }
             let request = asked.once.clone().unwrap_or_else(|| asked.asked.to_string());
             match asked.reply() {
-                Some(Ok(Reply::Count(count))) => {
+                Some(Ok(Reply::Counter(count))) => {
                     if sure.insert(request) && !told.insert(count.value) {
                         problems.push(format!("{counter} {key} told {} twice", count.value));
                     }
@@ -143,7 +155,7 @@ fn counters(history: &[Asked], totals: &BTreeMap<TotalKey, i64>) -> Vec<String> 
     }
     for asked in history {
         if let Some(Ok(Reply::Batch(replies))) = asked.reply()
-            && let [Ok(Reply::Count(one)), Ok(Reply::Count(other))] = replies.as_slice()
+            && let [Ok(Reply::Counter(one)), Ok(Reply::Counter(other))] = replies.as_slice()
             && one.value != other.value
         {
             problems.push(format!("two that move together were told apart: {} and {}", one.value, other.value));
@@ -171,7 +183,10 @@ fn remembered(history: &[Asked]) -> Vec<String> {
 fn limits(history: &[Asked]) -> Vec<String> {
     let (amount, window) = (DOOR.0 as usize, Duration::from_secs(DOOR.1));
     let slack = Duration::from_secs(1);
-    let takes: Vec<&Asked> = history.iter().filter(|asked| matches!(asked.command, Command::Take { .. })).collect();
+    let takes: Vec<&Asked> = history
+        .iter()
+        .filter(|asked| matches!(asked.command, Command::Limit(limit::Command::Take(Take { .. }))))
+        .collect();
     let is_taken = |asked: &&&Asked| matches!(asked.reply(), Some(Ok(_)));
     let mut problems = Vec::new();
     for begin in takes.iter().filter(is_taken) {
@@ -217,8 +232,8 @@ fn order(fleet: &Fleet, history: &[Asked], rows: &BTreeMap<Key, Row>) -> Vec<Str
     }
     // An edge that somebody else may have made since is left out.
     for asked in history.iter().filter(|asked| edge_reply(asked).is_none()) {
-        if let Command::Relate { relation, object, subject, .. } | Command::Toggle { relation, object, subject, .. } =
-            &asked.command
+        if let Command::Relation(relation::Command::Relate(Relate { relation, object, subject, .. }))
+        | Command::Relation(relation::Command::Toggle(Toggle { relation, object, subject, .. })) = &asked.command
         {
             made.remove(&Key::Edge(tally::core::relation::edge_key(relation, object, subject)));
         }
@@ -251,7 +266,7 @@ fn jobs(fleet: &Fleet, history: &[Asked], rows: &BTreeMap<Key, Row>) -> Vec<Stri
     }
     let record = fleet.world.store.record();
     for asked in history {
-        let Command::Forget { subject } = &asked.command else { continue };
+        let Command::Subject(subject::Command::Forget(Forget { subject })) = &asked.command else { continue };
         if !matches!(asked.reply(), Some(Ok(_))) {
             continue;
         }

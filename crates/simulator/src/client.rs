@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use tally::core::command::{Batch, Call, Command};
 
-use tally::core::command::{Call, Command};
 use tokio::time::{Instant, sleep};
 
 use crate::fleet::Fleet;
@@ -30,7 +30,7 @@ pub(crate) async fn client(fleet: Arc<Fleet>, number: u64) {
             9..=11 => until_answered(&fleet, count("views", "once"), &name).await,
             12 => {
                 let commands = vec![count("views", "pair"), count("twin", "pair")];
-                drop(fleet.ask(server, Command::Batch { atomic: true, commands }, None).await);
+                drop(fleet.ask(server, Command::from(Batch { atomic: true, commands }), None).await);
             }
             13 | 14 => drop(fleet.ask(server, take("door"), None).await),
             15 => {

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tally::core::Refusal;
-use tally::core::command::{Command, Reply};
+use tally::core::command::Command;
+use tally::core::reply::Reply;
 use tokio::time::Instant;
 
 /// One request, or one try of it.

@@ -1,9 +1,9 @@
 //! What is acted on, and by whom.
 
 use std::sync::Arc;
+use tally::core::command::{Add, Command, Forget, Once, PutApiKey, Relate, RevokeApiKey, Take, Toggle, Unrelate};
 
 use tally::core::catalog::{CounterDef, LimitDef};
-use tally::core::command::{Command, Once};
 use tally::core::rows::{ApiKey, ReplayKey, Role};
 use tally::core::{Catalog, KeyId, Name, ObjectId, ReadPolicy, RelationDef, SubjectId, Timestamp};
 
@@ -46,27 +46,39 @@ pub(crate) fn watched() -> (Vec<ObjectId>, Vec<Name>) {
 }
 
 pub(crate) fn relate(relation: &str, to: &str, who: &str) -> Command {
-    Command::Relate { relation: name(relation), object: object(to), subject: subject(who), kind: None, meta: None }
+    Command::from(Relate {
+        relation: name(relation),
+        object: object(to),
+        subject: subject(who),
+        kind: None,
+        meta: None,
+    })
 }
 
 pub(crate) fn unrelate(relation: &str, to: &str, who: &str) -> Command {
-    Command::Unrelate { relation: name(relation), object: object(to), subject: subject(who) }
+    Command::from(Unrelate { relation: name(relation), object: object(to), subject: subject(who) })
 }
 
 pub(crate) fn toggle(relation: &str, to: &str, who: &str) -> Command {
-    Command::Toggle { relation: name(relation), object: object(to), subject: subject(who), kind: None, meta: None }
+    Command::from(Toggle {
+        relation: name(relation),
+        object: object(to),
+        subject: subject(who),
+        kind: None,
+        meta: None,
+    })
 }
 
 pub(crate) fn count(counter: &str, what: &str) -> Command {
-    Command::Count { counter: name(counter), key: key(what), by: 1 }
+    Command::from(Add { counter: name(counter), key: key(what), by: 1 })
 }
 
 pub(crate) fn take(what: &str) -> Command {
-    Command::Take { limit: name("door"), key: key(what), cost: 1 }
+    Command::from(Take { limit: name("door"), key: key(what), cost: 1 })
 }
 
 pub(crate) fn forget(who: &str) -> Command {
-    Command::Forget { subject: subject(who) }
+    Command::from(Forget { subject: subject(who) })
 }
 
 pub(crate) fn put_key(id: &str) -> Command {
@@ -77,7 +89,7 @@ pub(crate) fn put_key(id: &str) -> Command {
         created_at: Timestamp(1),
         revoked_at: None,
     };
-    Command::PutApiKey { id: id.into(), key }
+    Command::from(PutApiKey { id: id.into(), key })
 }
 
 /// A request that is to be done once.
@@ -86,5 +98,5 @@ pub(crate) fn once(key: &str) -> Once {
 }
 
 pub(crate) fn revoke_key(id: &str) -> Command {
-    Command::RevokeApiKey { id: id.into() }
+    Command::from(RevokeApiKey { id: id.into() })
 }

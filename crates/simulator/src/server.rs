@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tally::core::command::{Call, Command, Decided, PutApiKey, RevokeApiKey};
+use tally::core::key;
 
-use tally::core::command::{Call, Command, Decided};
 use tally::core::rows::{ApiKey, TotalKey};
 use tally::core::view::Wants;
 use tally::engine::follow::Follower;
@@ -84,8 +85,8 @@ impl Server {
             return None;
         }
         let key = match &call.command {
-            Command::RevokeApiKey { id } => Some((id.clone(), None)),
-            Command::PutApiKey { id, key } => Some((id.clone(), Some(key.clone()))),
+            Command::Key(key::Command::RevokeApiKey(RevokeApiKey { id })) => Some((id.clone(), None)),
+            Command::Key(key::Command::PutApiKey(PutApiKey { id, key })) => Some((id.clone(), Some(key.clone()))),
             _ => None,
         };
         let decided = tokio::select! {

@@ -4,8 +4,9 @@
 //! The rules decide what has expired by the time of the store, so that is the time to look by: a server whose own
 //! clock is ahead would find rows that no rule lets go, again and again.
 
-use tally_core::command::{Call, Command, Reply};
+use tally_core::command::{Call, Command, ExpireJobs, ExpireLimits, ExpireReplays};
 use tally_core::limits::SWEEP_EDGES_MAX;
+use tally_core::reply::{Done, Reply};
 use tally_core::rows::{JobId, Key, LimitKey, ReplayKey, RowKind};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
@@ -55,7 +56,7 @@ async fn expire(engine: &impl Engine, runner: &Runner, range: &Range, cleaning: 
         let Some(step) = step(page.items.into_iter().map(|(key, _)| key)) else { return Ok(false) };
         let reply = runner.apply(Call::system(step)).await?.reply?;
         // A step that changed nothing would change nothing again: later.
-        let changed = reply == Reply::Done { changed: true } || cleaning.by_own_clock;
+        let changed = reply == Reply::Done(Done { changed: true }) || cleaning.by_own_clock;
         if !changed || !page.more {
             return Ok(false);
         }
@@ -76,17 +77,18 @@ fn step(keys: impl Iterator<Item = Key>) -> Option<Command> {
         }
     }
     if !replays.is_empty() {
-        return Some(Command::Expire { replays });
+        return Some(Command::from(ExpireReplays { replays }));
     }
     if !jobs.is_empty() {
-        return Some(Command::ExpireJobs { jobs });
+        return Some(Command::from(ExpireJobs { jobs }));
     }
-    (!limits.is_empty()).then_some(Command::ExpireLimits { limits })
+    (!limits.is_empty()).then_some(Command::from(ExpireLimits { limits }))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use tally_core::command::{Forget, Sweep};
 
     use tally_core::rows::Row;
     use tally_core::{Catalog, SubjectId};
@@ -114,7 +116,7 @@ mod tests {
                 .await;
         let (runner, _running) = started.unwrap();
         let apply = async |command| runner.apply(Call::system(command)).await.unwrap().reply.unwrap();
-        let forget = |who: &str| Command::Forget { subject: SubjectId::new(who).unwrap() };
+        let forget = |who: &str| Command::from(Forget { subject: SubjectId::new(who).unwrap() });
         let ids = ["early", "late", "open"].map(|who| forget(who).job().unwrap());
         for (id, who) in ids.into_iter().zip(["early", "late", "open"]) {
             apply(forget(who)).await;
@@ -122,7 +124,7 @@ mod tests {
                 clock.set(1_030_000);
             }
             if who != "open" {
-                apply(Command::Sweep { job: id, before: Stamp(u64::MAX), edges: Vec::new() }).await;
+                apply(Command::from(Sweep { job: id, before: Stamp(u64::MAX), edges: Vec::new() })).await;
             }
         }
         let cleaned = async |at_ms| {

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tally_core::command::{Call, Command, Sweep};
+use tally_core::reply::Reply;
 
-use tally_core::command::{Call, Command, Reply};
 use tally_core::limits::SWEEP_EDGES_MAX;
 use tally_core::rows::{Job, JobId, Key, ListKey, Row, Side, Work};
 use tally_core::view::Wants;
@@ -145,7 +146,7 @@ async fn carry(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> R
 /// What is no edge goes in steps as well. Gives the job as it is, if it is to be walked again.
 async fn end(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> Result<Option<Job>, Error> {
     loop {
-        let sweep = Command::Sweep { job: id, before: job.before, edges: Vec::new() };
+        let sweep = Command::from(Sweep { job: id, before: job.before, edges: Vec::new() });
         match runner.apply(Call::system(sweep)).await?.reply? {
             Reply::Job(left) if left.finished_at.is_none() => {}
             _ => return Ok(None),
@@ -172,7 +173,7 @@ async fn walk(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> Re
                 Key::Edge(key) => Some(key.clone()),
                 _ => None,
             });
-            let sweep = Command::Sweep { job: id, before: job.before, edges: edges.collect() };
+            let sweep = Command::from(Sweep { job: id, before: job.before, edges: edges.collect() });
             runner.apply(Call::system(sweep)).await?.reply?;
         }
     }

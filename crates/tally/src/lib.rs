@@ -23,26 +23,31 @@ mod jobs;
 mod keys;
 mod live;
 mod news;
-mod query;
+mod read;
+mod readable;
 mod ties;
 mod verify;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tally_core::command::{Call, Command, Decided, Declare, Relate, Unrelate};
+use tally_core::operation::Wakes;
+use tally_core::reply::EdgeReply;
 
-use tally_core::command::{Call, Command, Decided, EdgeReply, Reply};
-use tally_core::{Auth, Catalog, Name, ObjectId, SubjectId, Timestamp};
+use tally_core::{Answer, Auth, Catalog, Name, ObjectId, Operation, Query, Question, SubjectId, Timestamp};
 use tally_engine::{Clock, Engine, News, Runner, RunnerOptions, StoreError, SystemClock, Together};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
+
+use read::Reader;
 
 pub use copy::{CopyError, CopyPhase, CopyProgress, CopyReport, copy, copy_rows};
 pub use engines::{AnyEngine, Opening, redacted};
 pub use error::Error;
 pub use keys::KeyRing;
 pub use live::{Hub, Subscription};
-pub use query::Told;
+pub use readable::Told;
 pub use tally_core as core;
 pub use tally_core::rows::{DriftItem, VerifyReport};
 pub use tally_embedded as embedded;
@@ -140,7 +145,7 @@ impl<E: Engine> Tally<E> {
         let (runner, running) =
             Runner::start(engine.clone(), catalog.clone(), clock.clone(), options.runner, observer).await?;
         // Before anything is counted: forgetting also looks at what is not declared any more.
-        runner.apply(Call::system(Command::Declare)).await?.reply?;
+        runner.apply(Call::system(Command::from(Declare))).await?.reply?;
         ties::rank_anew(&*engine, &runner, emptied).await?;
         let (stop, stopped) = watch::channel(false);
         let tally = Self {
@@ -182,7 +187,7 @@ impl<E: Engine> Tally<E> {
 
     /// Applies one call: decided, durable, answered.
     pub async fn apply(&self, call: Call) -> Result<Decided, Error> {
-        let (begins_job, changes_keys) = (call.command.begins_job(), call.command.changes_keys());
+        let Wakes { jobs: begins_job, keys: changes_keys } = call.command.wakes();
         let runner = self.runner()?;
         if !(begins_job || changes_keys) {
             return Ok(runner.apply(call).await?);
@@ -206,33 +211,41 @@ impl<E: Engine> Tally<E> {
         Ok(decided?)
     }
 
+    /// Asks for something, as the system itself. What you ask with decides what you get.
+    pub async fn ask<O: Operation>(&self, operation: O) -> Result<O::Reply, Error> {
+        let reply = self.apply(Call::system(operation)).await?.reply?;
+        reply.try_into().map_err(|_| Error::Store(StoreError::Broken("a command was answered as another".into())))
+    }
+
     /// Makes sure that an edge is there.
     pub async fn relate(&self, relation: &str, object: &str, subject: &str) -> Result<EdgeReply, Error> {
         let (relation, object, subject) = (Name::new(relation)?, ObjectId::new(object)?, SubjectId::new(subject)?);
-        self.edge(Command::Relate { relation, object, subject, kind: None, meta: None }).await
+        self.ask(Relate { relation, object, subject, kind: None, meta: None }).await
     }
 
     /// Makes sure that an edge is not there.
     pub async fn unrelate(&self, relation: &str, object: &str, subject: &str) -> Result<EdgeReply, Error> {
         let (relation, object, subject) = (Name::new(relation)?, ObjectId::new(object)?, SubjectId::new(subject)?);
-        self.edge(Command::Unrelate { relation, object, subject }).await
+        self.ask(Unrelate { relation, object, subject }).await
     }
 
-    async fn edge(&self, command: Command) -> Result<EdgeReply, Error> {
-        match self.apply(Call::system(command)).await?.reply? {
-            Reply::Edge(edge) => Ok(edge),
-            other => unreachable!("an edge command answers with an edge, not {other:?}"),
-        }
+    /// Answers a question. It skips the queue, and never shows what a crash could still take back.
+    pub async fn query<Q: Question>(&self, question: &Q, auth: &Auth) -> Result<Q::Answer, Error> {
+        self.reader(auth).read(|sight| question.read(sight)).await
     }
 
-    /// Answers a query. It skips the queue, and never shows what a crash could still take back.
-    pub async fn query(&self, query: core::Query, auth: &Auth) -> Result<core::Answer, Error> {
-        query::answer(&*self.inner.engine, &self.inner.catalog, query, auth, self.now()).await
+    /// The same for any of them.
+    pub async fn answer(&self, query: &Query, auth: &Auth) -> Result<Answer, Error> {
+        self.reader(auth).read(|sight| query.read(sight)).await
+    }
+
+    fn reader<'a>(&'a self, auth: &'a Auth) -> Reader<'a, E> {
+        Reader { engine: &*self.inner.engine, catalog: &self.inner.catalog, auth, now: self.now() }
     }
 
     /// Whether whoever asks may read these edges and the counts that they are part of, as far as conditions go.
     pub async fn readable(&self, told: &[Told], auth: &Auth) -> Result<Vec<bool>, Error> {
-        query::readable(&*self.inner.engine, &self.inner.catalog, told, auth, self.now()).await
+        readable::readable(&*self.inner.engine, &self.inner.catalog, told, auth, self.now()).await
     }
 
     /// Follows the counts of some objects.

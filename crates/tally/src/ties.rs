@@ -2,11 +2,11 @@
 //! board is declared so: with the other kind of rows in it, ranks would be wrong.
 
 use std::sync::Arc;
+use tally_core::command::{Call, Command, RankAnew};
 
 use tally_core::Catalog;
 use tally_core::board;
 use tally_core::catalog::{BoardDef, Ties};
-use tally_core::command::{Call, Command};
 use tally_core::rows::{Board, BoardKey, Key, Row};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
@@ -43,7 +43,7 @@ pub(crate) async fn rank_anew<E: Engine>(
     for def in emptied {
         let dense = def.ties == Ties::Dense;
         let say = async |dense| {
-            let command = Command::RankAnew { board: def.name.clone(), dense };
+            let command = Command::from(RankAnew { board: def.name.clone(), dense });
             runner.apply(Call::system(command)).await.map_err(Error::from)?.reply.map_err(Error::from)
         };
         say(dense).await?;

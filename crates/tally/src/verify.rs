@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tally_core::command::{Call, Command, Recount, Repair, Step};
+use tally_core::reply::{JobReply, Reply};
 
 use futures_util::{StreamExt, stream};
 use tally_core::Refusal;
-use tally_core::command::{Call, Command, JobReply, Recount, Reply};
 use tally_core::rows::{DriftItem, EdgeKey, Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
 use tally_core::view::Wants;
 use tally_engine::{Engine, Failure, Finding, Mend, Runner, StoreError};
@@ -123,7 +124,7 @@ impl<E: Engine> Verifying<E> {
     /// One recount, with what follows from it.
     async fn round(&self, failed: &mut u32) -> Result<(), Error> {
         let number = self.newest_round().await?;
-        self.step(Round { job: self.job, number }, Recount::Begin).await?;
+        self.step(Round { job: self.job, number }, Step::Begin).await?;
         let round = Round { job: self.job, number: number + 1 };
         let found = match self.recount(round).await? {
             Ok(found) => found,
@@ -131,12 +132,12 @@ impl<E: Engine> Verifying<E> {
                 *failed += 1;
                 let hopeless = matches!(error, StoreError::Broken(_)) || *failed >= ROUNDS_FAILED_MAX;
                 return match hopeless {
-                    true => self.step(round, Recount::Fail(error.to_string())).await.map(drop),
+                    true => self.step(round, Step::Fail(error.to_string())).await.map(drop),
                     false => Err(error.into()),
                 };
             }
         };
-        let end = |mended, report: &VerifyReport| Recount::End { mended, report: Box::new(report.clone()) };
+        let end = |mended, report: &VerifyReport| Step::End { mended, report: Box::new(report.clone()) };
         if self.step(round, end(false, &found.report)).await?.finished_at.is_none() {
             let mut report = found.report.clone();
             report.repaired = self.mend(round, found).await?;
@@ -164,8 +165,8 @@ impl<E: Engine> Verifying<E> {
         }
     }
 
-    async fn step(&self, of: Round, step: Recount) -> Result<JobReply, Error> {
-        match self.apply(Command::Recount { of, step }).await?? {
+    async fn step(&self, of: Round, step: Step) -> Result<JobReply, Error> {
+        match self.apply(Command::from(Recount { of, step })).await?? {
             Reply::Job(job) => Ok(job),
             other => unreachable!("a step answers with its job, not {other:?}"),
         }
@@ -186,7 +187,7 @@ impl<E: Engine> Verifying<E> {
             let rows = read.load(Ordering::Relaxed);
             if rows != told {
                 // How far it is may stay unsaid; only that it is in other hands ends it.
-                match self.step(round, Recount::Read(rows)).await {
+                match self.step(round, Step::Read(rows)).await {
                     Ok(_) => told = rows,
                     Err(over @ (Error::Refused(_) | Error::Stopping)) => return Err(over),
                     Err(error) => tracing::warn!(%error, "how far a verification is could not be written down"),
@@ -199,7 +200,7 @@ impl<E: Engine> Verifying<E> {
     async fn mend(&self, round: Round, found: Found) -> Result<u64, Error> {
         let mut repaired = 0;
         let repairs = found.drifts.into_iter().map(|(total, by)| async move {
-            let command = Command::Repair { found_in: Some(round), total, by };
+            let command = Command::from(Repair { found_in: Some(round), total, by });
             self.apply(command).await
         });
         let mut repairs = stream::iter(repairs).buffer_unordered(REPAIRS_AT_ONCE);

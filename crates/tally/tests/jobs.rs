@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tally::core::command::{Call, Command, Forget, Unrelate};
+use tally::core::reply::Reply;
 
-use tally::core::command::{Call, Command, Reply};
 use tally::core::rows::{Change, Changes, Job, JobId, Key, Row, Work};
 use tally::core::time::{Stamp, Timestamp};
 use tally::core::view::{View, Wants};
@@ -30,7 +31,7 @@ async fn a_job_is_done_however_many_stay_open_before_it() {
 
     let tally = Tally::on(engine, Options::default()).await.unwrap();
     tally.relate("like", "post:1", "alice").await.unwrap();
-    let forget = Command::Forget { subject: SubjectId::new("alice").unwrap() };
+    let forget = Command::from(Forget { subject: SubjectId::new("alice").unwrap() });
     let Ok(Reply::Job(job)) = tally.apply(Call::system(forget)).await.unwrap().reply else { panic!("it is a job") };
     let id = JobId::parse(&job.job).unwrap();
     assert!(id > JobId(1_000), "it is behind all of them");
@@ -39,11 +40,11 @@ async fn a_job_is_done_however_many_stay_open_before_it() {
         assert!(since.elapsed() < Duration::from_secs(60), "waited in vain");
         tokio::task::yield_now().await;
     }
-    let like = Call::system(Command::Unrelate {
+    let like = Call::system(Command::from(Unrelate {
         relation: tally::core::Name::new("like").unwrap(),
         object: ObjectId::new("post:1").unwrap(),
         subject: SubjectId::new("alice").unwrap(),
-    });
-    assert!(matches!(tally.apply(like).await.unwrap().reply, Ok(Reply::Edge(edge)) if !edge.changed));
+    }));
+    assert!(matches!(tally.apply(like).await.unwrap().reply, Ok(Reply::Relation(edge)) if !edge.changed));
     tally.close().await;
 }

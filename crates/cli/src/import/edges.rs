@@ -1,16 +1,17 @@
 //! Edges go into Tally through the same commands as everybody's, in batches of which each command stands alone.
 
 use std::time::Duration;
+use tally::core::command::{Batch, Call, Command, Rehearse, Relate, Unrelate};
+use tally::core::query::{FeedAnswer, FeedQuery};
+use tally::core::reply::{EdgeReply, Reply};
 
 use tally::Error;
-use tally::core::command::{Call, Command, EdgeReply, Reply};
 use tally::core::limits::{ATOMIC_COMMANDS_MAX, FEED_OBJECTS_MAX};
-use tally::core::query::FeedAnswer;
 use tally::core::{Name, ObjectId, Refusal, SubjectId};
 use tally_client::{BatchItem, is_not_now};
 
 use crate::failure::Failure;
-use crate::target::{Ask, Local, Remote, Target};
+use crate::target::{Local, Remote, Target};
 
 /// Commands in one request, one after the other, so that order is kept.
 pub(super) const BATCH_EDGES: usize = ATOMIC_COMMANDS_MAX;
@@ -60,7 +61,7 @@ impl<'a> Edges<'a> {
     /// Taking away what is not there writes nothing.
     pub(super) async fn check_key(&self) -> Result<(), Failure> {
         let (object, subject) = probe()?;
-        let command = Command::Unrelate { relation: self.relation.clone(), object, subject };
+        let command = Command::from(Unrelate { relation: self.relation.clone(), object, subject });
         match self.send(&[command]).await?.pop() {
             Some(Err(no)) if no.code == "forbidden" => Err(Failure::problem(&no.code, &no.reason)),
             _ => Ok(()),
@@ -69,25 +70,27 @@ impl<'a> Edges<'a> {
 
     /// Makes sure that the edges are there; an outcome for each, in order.
     pub(super) async fn relate(&self, edges: &[(ObjectId, SubjectId)]) -> Result<Vec<Outcome>, Failure> {
-        let command = |(object, subject): &(ObjectId, SubjectId)| Command::Relate {
-            relation: self.relation.clone(),
-            object: object.clone(),
-            subject: subject.clone(),
-            kind: self.kind.clone(),
-            meta: None,
+        let command = |(object, subject): &(ObjectId, SubjectId)| {
+            Command::from(Relate {
+                relation: self.relation.clone(),
+                object: object.clone(),
+                subject: subject.clone(),
+                kind: self.kind.clone(),
+                meta: None,
+            })
         };
         self.send(&edges.iter().map(command).collect::<Vec<_>>()).await
     }
 
     /// Whether an edge is there; one that may not be looked at counts as one that is not.
     pub(super) async fn has(&self, object: &ObjectId, subject: &SubjectId) -> Result<bool, Failure> {
-        let ask = Ask::Feed {
+        let ask = FeedQuery {
             viewer: Some(subject.clone()),
             objects: vec![object.clone()],
             relations: vec![self.relation.clone()],
             counters: Vec::new(),
         };
-        let feed: FeedAnswer = self.target.ask(&ask).await?.read()?;
+        let feed: FeedAnswer = self.target.read(&ask).await?.read()?;
         let seen = feed.items.first().and_then(|item| item.relations.get(&self.relation)?.active);
         Ok(seen.unwrap_or_default())
     }
@@ -96,13 +99,13 @@ impl<'a> Edges<'a> {
     pub(super) async fn counts(&self, objects: &[ObjectId]) -> Result<Vec<Option<i64>>, Failure> {
         let mut counts = Vec::with_capacity(objects.len());
         for some in objects.chunks(FEED_OBJECTS_MAX) {
-            let ask = Ask::Feed {
+            let ask = FeedQuery {
                 viewer: None,
                 objects: some.to_vec(),
                 relations: vec![self.relation.clone()],
                 counters: Vec::new(),
             };
-            let feed: FeedAnswer = self.target.ask(&ask).await?.read()?;
+            let feed: FeedAnswer = self.target.read(&ask).await?.read()?;
             counts.extend(feed.items.iter().map(|item| item.relations.get(&self.relation).map(|found| found.count)));
         }
         Ok(counts)
@@ -153,8 +156,8 @@ impl<'a> Edges<'a> {
 async fn applied(local: &Local, commands: &[Command], dry_run: bool) -> Result<Vec<Outcome>, Trouble> {
     let commands = commands.to_vec();
     let call = Call::system(match dry_run {
-        true => Command::Rehearse { commands },
-        false => Command::Batch { atomic: false, commands },
+        true => Command::from(Rehearse { commands }),
+        false => Command::from(Batch { atomic: false, commands }),
     });
     let decided = match local.tally().apply(call).await {
         Ok(decided) => decided,
@@ -168,7 +171,7 @@ async fn applied(local: &Local, commands: &[Command], dry_run: bool) -> Result<V
         Err(refusal) => return Err(Trouble::Failed(refusal.into())),
     };
     let outcome = |reply: Result<Reply, Refusal>| match reply {
-        Ok(Reply::Edge(edge)) => Ok(edge),
+        Ok(Reply::Relation(edge)) => Ok(edge),
         Ok(other) => unreachable!("an edge command answers with an edge, not {other:?}"),
         Err(refusal) => Err(No { code: refusal.code().name().into(), reason: refusal.to_string() }),
     };
@@ -180,7 +183,7 @@ async fn posted(remote: &Remote, commands: &[Command], dry_run: bool) -> Result<
     let call = if dry_run { client.rehearse(commands) } else { client.batch_each(commands) };
     let outcome = |item| match item {
         BatchItem::Reply(reply) => match *reply {
-            Reply::Edge(edge) => Ok(Ok(edge)),
+            Reply::Relation(edge) => Ok(Ok(edge)),
             other => Err(Trouble::Failed(Failure::new(format!("an edge was answered with {other:?}")))),
         },
         BatchItem::Problem(problem) => Ok(Err(No { code: problem.code, reason: problem.detail })),

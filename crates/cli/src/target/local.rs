@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::json;
-use tally::core::command::{Auth, Call, Command, JobReply};
-use tally::core::rows::JobId;
-use tally::core::{Answer, Query};
+use tally::core::command::{Auth, Call, PutApiKey, Verify};
+use tally::core::query::JobQuery;
+use tally::core::reply::JobReply;
+use tally::core::rows::{JobId, Role};
+use tally::core::{Operation, Question};
 use tally::postgres::Postgres;
 use tally::redis::Redis;
 use tally::{Opening, Tally, VerifyReport, redacted};
@@ -17,7 +20,6 @@ use tally_server::serve;
 use tally_server::settings;
 use tally_settings::ServeArgs;
 
-use super::Ask;
 use crate::failure::Failure;
 use crate::folder;
 use crate::output::Json;
@@ -53,33 +55,23 @@ impl Local {
         &self.tally
     }
 
-    /// Asks for one thing.
-    pub(crate) async fn ask(&self, ask: &Ask) -> Result<Json, Failure> {
-        match ask.clone() {
-            Ask::Relate { relation, object, subject, kind, meta } => {
-                self.apply(Command::Relate { relation, object, subject, kind, meta }).await
-            }
-            Ask::Unrelate { relation, object, subject } => {
-                self.apply(Command::Unrelate { relation, object, subject }).await
-            }
-            Ask::Count { relation, object, viewer } => self.query(Query::Count { relation, object, viewer }).await,
-            Ask::List { side, relation, id, limit, cursor } => {
-                self.query(Query::List { side, relation, id, limit, cursor }).await
-            }
-            Ask::Feed { viewer, objects, relations, counters } => {
-                self.query(Query::Feed { viewer, objects, relations, counters }).await
-            }
-            Ask::Change(command) => self.apply(command).await,
-            Ask::Counting(query) => self.query(Query::Counting(query)).await,
-            Ask::CreateKey { role, name } => {
-                let made = NewKey::generate(role, &name, self.tally.now());
-                let made = made.map_err(|error| Failure::new(error.to_string()))?;
-                self.apply(Command::PutApiKey { id: made.id.clone(), key: made.stored }).await?;
-                Json::of(&KeyMade { id: made.id, key: made.token, role, name })
-            }
-            Ask::Keys => self.query(Query::ApiKeys).await,
-            Ask::RevokeKey { id } => self.apply(Command::RevokeApiKey { id }).await,
-        }
+    /// Asks for a change.
+    pub(crate) async fn write<O: Operation>(&self, operation: O) -> Result<Json, Failure> {
+        Json::of(&self.tally.apply(Call::system(operation)).await?.reply?)
+    }
+
+    /// Asks a question.
+    pub(crate) async fn read<Q: Question<Answer: Serialize>>(&self, question: &Q) -> Result<Json, Failure> {
+        let auth: Auth = Arc::new(json!({"kind": "system"}));
+        Json::of(&self.tally.query(question, &auth).await?)
+    }
+
+    /// Makes an API key.
+    pub(crate) async fn create_key(&self, role: Role, name: &str) -> Result<Json, Failure> {
+        let made = NewKey::generate(role, name, self.tally.now());
+        let made = made.map_err(|error| Failure::new(error.to_string()))?;
+        self.write(PutApiKey { id: made.id.clone(), key: made.stored }).await?;
+        Json::of(&KeyMade { id: made.id, key: made.token, role, name: name.to_owned() })
     }
 
     /// Recounts everything. What mends is a job, which a server on the same store may carry; what only reads is done
@@ -92,13 +84,13 @@ impl Local {
         if !repair {
             return Ok(self.tally.recount(progress).await?);
         }
-        let begun = self.apply(Command::Verify { repair }).await?.read()?;
+        let begun = self.write(Verify { repair }).await?.read()?;
         verification(begun, async |id| self.job(id).await, progress).await
     }
 
     async fn job(&self, id: &str) -> Result<JobReply, Failure> {
         let id = JobId::parse(id).ok_or_else(|| Failure::new(format!("`{id}` is not a job")))?;
-        self.query(Query::Job(id)).await?.read()
+        self.read(&JobQuery { job: id, viewer: None }).await?.read()
     }
 
     /// Copies the store to a folder.
@@ -120,16 +112,6 @@ impl Local {
     /// Answers what was accepted, and lets go of the folder.
     pub(crate) async fn close(&self) {
         self.tally.close().await;
-    }
-
-    async fn apply(&self, command: Command) -> Result<Json, Failure> {
-        Json::of(&self.tally.apply(Call::system(command)).await?.reply?)
-    }
-
-    async fn query(&self, query: Query) -> Result<Json, Failure> {
-        let auth: Auth = Arc::new(json!({"kind": "system"}));
-        let answer: Answer = self.tally.query(query, &auth).await?;
-        Json::of(&answer)
     }
 }
 

@@ -1,16 +1,17 @@
 //! Where a command does its work: on a running server, or straight on a store.
 
-mod ask;
 mod local;
 mod remote;
 
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 use tally::VerifyReport;
-use tally_client::BackupMade;
+use tally::core::rows::Role;
+use tally::core::{Operation, Question};
+use tally_client::{BackupMade, Request};
 
-pub(super) use ask::Ask;
 pub(super) use local::{Local, require_there};
 pub(super) use remote::Remote;
 
@@ -57,11 +58,30 @@ impl Target {
         }
     }
 
-    /// Asks for one thing and answers with the API's JSON.
-    pub(super) async fn ask(&self, ask: &Ask) -> Result<Json, Failure> {
+    /// Asks for a change, and answers with the API's JSON.
+    pub(super) async fn write<O: Operation + Request>(&self, operation: &O) -> Result<Json, Failure> {
         match self {
-            Self::Remote(remote) => remote.ask(ask).await,
-            Self::Local(local) => local.ask(ask).await,
+            Self::Remote(remote) => remote.ask(operation).await,
+            Self::Local(local) => local.write(operation.clone()).await,
+        }
+    }
+
+    /// Asks a question, and answers with the API's JSON.
+    pub(super) async fn read<Q>(&self, question: &Q) -> Result<Json, Failure>
+    where
+        Q: Question<Answer: Serialize> + Request,
+    {
+        match self {
+            Self::Remote(remote) => remote.ask(question).await,
+            Self::Local(local) => local.read(question).await,
+        }
+    }
+
+    /// Makes an API key.
+    pub(super) async fn create_key(&self, role: Role, name: &str) -> Result<Json, Failure> {
+        match self {
+            Self::Remote(remote) => remote.create_key(role, name).await,
+            Self::Local(local) => local.create_key(role, name).await,
         }
     }
 

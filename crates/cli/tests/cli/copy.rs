@@ -2,10 +2,10 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use tally::core::command::{Batch, Call, Command, Relate};
 
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
-use tally::core::command::{Call, Command};
 use tally::core::{Name, ObjectId, SubjectId};
 
 use crate::world::{KEY, Ran, Served, World, until};
@@ -132,14 +132,16 @@ fn a_copy_says_what_it_did_and_refuses_what_it_could_ruin() {
 pub(crate) fn seed_many(world: &World, name: &str, likes: usize) {
     world.with_store(name, async |tally| {
         for batch in (0..likes).collect::<Vec<_>>().chunks(500) {
-            let like = |n: &usize| Command::Relate {
-                relation: Name::new("like").unwrap(),
-                object: ObjectId::new(&format!("post:{}", n % 97)).unwrap(),
-                subject: SubjectId::new(&format!("user-{n}")).unwrap(),
-                kind: None,
-                meta: None,
+            let like = |n: &usize| {
+                Command::from(Relate {
+                    relation: Name::new("like").unwrap(),
+                    object: ObjectId::new(&format!("post:{}", n % 97)).unwrap(),
+                    subject: SubjectId::new(&format!("user-{n}")).unwrap(),
+                    kind: None,
+                    meta: None,
+                })
             };
-            let command = Command::Batch { atomic: true, commands: batch.iter().map(like).collect() };
+            let command = Command::from(Batch { atomic: true, commands: batch.iter().map(like).collect() });
             tally.apply(Call::system(command)).await.unwrap().reply.unwrap();
         }
     });

@@ -1,10 +1,11 @@
 //! `tally verify`: a count that was tampered with is found, shown and mended.
 
 use std::sync::Arc;
+use tally::core::command::{Call, Command, Recount, Step, Verify};
+use tally::core::reply::{JobReply, Reply};
 
 use serde_json::{Value, json};
 use tally::core::Catalog;
-use tally::core::command::{Call, Command, JobReply, Recount, Reply};
 use tally::core::rows::{JobId, Round};
 use tally::embedded::Embedded;
 use tally::embedded::store::{Batch, Options, Store};
@@ -71,9 +72,9 @@ async fn leave_begun(world: &World) -> JobReply {
         Reply::Job(job) => job,
         other => panic!("{other:?}"),
     };
-    let begun = apply(Command::Verify { repair: true }).await;
+    let begun = apply(Command::from(Verify { repair: true })).await;
     let of = Round { job: JobId::parse(&begun.job).unwrap(), number: 0 };
-    apply(Command::Recount { of, step: Recount::Begin }).await;
+    apply(Command::from(Recount { of, step: Step::Begin })).await;
     drop(runner);
     running.await.unwrap();
     begun

@@ -1,11 +1,12 @@
 //! A server's own clock does not decide what is told: not in a read, nor in the answer to a write.
 
 use std::sync::Arc;
+use tally::core::query::EdgeQuery;
 
 use tally::core::catalog::ReadPolicy;
 use tally::core::condition::Condition;
 use tally::core::rows::EdgeKey;
-use tally::core::{Auth, Catalog, Name, ObjectId, Query, RelationDef, SubjectId, Timestamp};
+use tally::core::{Auth, Catalog, Name, ObjectId, RelationDef, SubjectId, Timestamp};
 use tally::engine::clock::{Clock, ManualClock, SystemClock};
 use tally::{Options, Tally};
 
@@ -41,7 +42,7 @@ async fn a_servers_clock_does_not_decide_what_is_told(on: On) {
         for (relation, is_open) in [("past", true), ("future", false)] {
             tally.relate(relation, "post:1", "alice").await.unwrap();
             let EdgeKey { object, relation, subject } = key(relation);
-            let read = tally.query(Query::Edge { relation: relation.clone(), object, subject }, &auth).await;
+            let read = tally.query(&EdgeQuery { relation: relation.clone(), object, subject }, &auth).await;
             assert_eq!(read.is_ok(), is_open, "{relation} read at {own}");
             let told = tally.readable(&[(key(relation.as_str()), None)], &auth).await.unwrap();
             assert_eq!(told, [is_open], "{relation} told at {own}");

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 use tally_core::Command;
-use tally_core::command::Reply;
+use tally_core::command::{Forget, PutObject, Relate, Sweep};
 use tally_core::limits::{ATOMIC_COMMANDS_MAX, ID_BYTES_MAX, META_BYTES_MAX, NAME_BYTES_MAX, TYPE_BYTES_MAX};
+use tally_core::reply::Reply;
 use tally_core::rows::{Key, Row};
 use tally_core::time::Stamp;
 use tally_engine::Engine;
@@ -50,8 +51,8 @@ pub(super) async fn the_largest_meta_fits<F: EngineFactory>(stand: Stand<F>) {
     for letter in ["x", "y"] {
         let large = meta(&json!({"text": letter.repeat(META_BYTES_MAX - r#"{"text":""}"#.len())}));
         let (relation, object, subject) = (name("note"), object("post:1"), subject("alice"));
-        hand.run(Command::PutObject { object: object.clone(), status: None, attributes: large.clone() }).await;
-        hand.run(Command::Relate { relation, object, subject, kind: None, meta: Some(large) }).await;
+        hand.run(Command::from(PutObject { object: object.clone(), status: None, attributes: large.clone() })).await;
+        hand.run(Command::from(Relate { relation, object, subject, kind: None, meta: Some(large) })).await;
     }
     stand.drain(&engine).await;
     assert_sound(&*engine, &universe).await;
@@ -80,11 +81,11 @@ pub(super) async fn the_largest_batch_fits<F: EngineFactory>(stand: Stand<F>) {
     }
     let wants = tally_core::Wants::totals(vec![total_of("like", &who)]);
     assert_eq!(engine.load(&wants).await.expect("a load works").totals, [ATOMIC_COMMANDS_MAX as i64]);
-    let step = hand.step(Command::Forget { subject: subject(&who) });
+    let step = hand.step(Command::from(Forget { subject: subject(&who) }));
     apply(&*engine, &catalog, &step).await;
     let edges = objects.iter().map(|to| edge_key("like", to, &who)).collect();
     let job = step.call.command.job().expect("it begins a job");
-    hand.run(Command::Sweep { job, before: Stamp(u64::MAX), edges }).await;
+    hand.run(Command::from(Sweep { job, before: Stamp(u64::MAX), edges })).await;
     stand.drain(&engine).await;
     assert_eq!(engine.load(&wants).await.expect("a load works").totals, [0]);
     assert_eq!(crate::auditor::findings(&*engine).await, [""; 0]);

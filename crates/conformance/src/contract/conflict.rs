@@ -2,6 +2,8 @@
 
 use serde_json::json;
 use tally_core::Command;
+use tally_core::command::{DeleteObject, Relate, Suspend};
+use tally_core::relation;
 use tally_engine::CommitError;
 
 use crate::EngineFactory;
@@ -37,8 +39,8 @@ async fn second_conflicts<F: EngineFactory>(stand: Stand<F>, before: &[Command],
 
 fn note(text: &str) -> Command {
     match relate("note", "post:1", "alice") {
-        Command::Relate { relation, object, subject, kind, .. } => {
-            Command::Relate { relation, object, subject, kind, meta: Some(meta(&json!({"text": text}))) }
+        Command::Relation(relation::Command::Relate(Relate { relation, object, subject, kind, .. })) => {
+            Command::from(Relate { relation, object, subject, kind, meta: Some(meta(&json!({"text": text}))) })
         }
         other => other,
     }
@@ -60,13 +62,13 @@ pub(super) async fn conflict_on_a_row_removed_meanwhile<F: EngineFactory>(stand:
 
 /// The object is deleted between the check and the write.
 pub(super) async fn conflict_on_a_row_that_was_only_looked_at<F: EngineFactory>(stand: Stand<F>) {
-    let delete = Command::DeleteObject { object: object("post:1") };
+    let delete = Command::from(DeleteObject { object: object("post:1") });
     second_conflicts(stand, &[put("post:1", "open")], delete, relate("mark", "post:1", "alice")).await;
 }
 
 /// The subject is suspended between the check and the write.
 pub(super) async fn conflict_on_an_absence_that_was_only_looked_at<F: EngineFactory>(stand: Stand<F>) {
-    let suspend = Command::Suspend { subject: subject("alice") };
+    let suspend = Command::from(Suspend { subject: subject("alice") });
     second_conflicts(stand, &[], suspend, relate("like", "post:1", "alice")).await;
 }
 
@@ -91,7 +93,7 @@ pub(super) async fn rows_elsewhere_do_not_conflict<F: EngineFactory>(stand: Stan
         relate("pin", "post:1", "bob"),
         relate("note", "post:1", "bob"),
         put("post:1", "open"),
-        Command::Suspend { subject: subject("bob") },
+        Command::from(Suspend { subject: subject("bob") }),
     ] {
         hand.run(command).await;
     }

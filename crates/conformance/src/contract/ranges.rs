@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tally_core::command::{PutApiKey, RevokeApiKey, Sweep};
 
 use tally_core::Command;
 use tally_core::rows::{ApiKey, Job, JobId, JobKind, Key, Replay, Role, Row, RowKind, Work};
@@ -40,9 +41,9 @@ pub(super) async fn open_jobs_are_listed_until_they_end<F: EngineFactory>(stand:
     }
     assert_eq!(keys(&*engine, &Range::OPEN_JOBS).await, jobs(&[1, 7, 256, 1 << 63, u64::MAX]));
     let before = Stamp(u64::MAX);
-    hand.run(Command::Sweep { job: JobId(256), before, edges: Vec::new() }).await;
+    hand.run(Command::from(Sweep { job: JobId(256), before, edges: Vec::new() })).await;
     let edges = vec![crate::sample::edge_key("like", "post:1", "alice")];
-    hand.run(Command::Sweep { job: JobId(7), before, edges }).await;
+    hand.run(Command::from(Sweep { job: JobId(7), before, edges })).await;
     assert_eq!(keys(&*engine, &Range::OPEN_JOBS).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
     let engine = stand.reopen(engine).await;
     assert_eq!(keys(&*engine, &Range::OPEN_JOBS).await, jobs(&[1, 7, 1 << 63, u64::MAX]));
@@ -83,9 +84,9 @@ pub(super) async fn api_keys_are_listed_by_id<F: EngineFactory>(stand: Stand<F>)
     for id in ["b", "ab", "a", "B", "a_b"] {
         let (hash, name) = (format!("hash of {id}"), id.to_owned());
         let key = ApiKey { hash, role: Role::Read, name, created_at: Timestamp(1), revoked_at: None };
-        hand.run(Command::PutApiKey { id: id.into(), key }).await;
+        hand.run(Command::from(PutApiKey { id: id.into(), key })).await;
     }
-    hand.run(Command::RevokeApiKey { id: "ab".into() }).await;
+    hand.run(Command::from(RevokeApiKey { id: "ab".into() })).await;
     let expected: Vec<Key> = ["B", "a", "a_b", "ab", "b"].map(|id| Key::ApiKey(id.into())).to_vec();
     assert_eq!(keys(&*engine, &Range::API_KEYS).await, expected, "a key that was revoked is still known");
     let page = engine.scan(&Range::API_KEYS, 10).await.expect("a scan works");

@@ -1,9 +1,9 @@
 //! What was settled is there when the store is opened again.
 
 use std::sync::Arc;
+use tally_core::command::{Call, Forget, Once, PutApiKey, Relate, Suspend, Sweep};
 
 use serde_json::json;
-use tally_core::command::{Call, Once};
 use tally_core::rows::{ApiKey, Role};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Catalog, Command};
@@ -33,15 +33,15 @@ async fn fill<E: Engine>(engine: &E, catalog: &Catalog) -> Universe {
     hand.run(unrelate("like", "post:1", "alice")).await;
     let (note, text) = (name("note"), meta(&json!({"text": "안녕"})));
     let (to, who) = (object("post:3"), subject("carol"));
-    hand.run(Command::Relate { relation: note, object: to, subject: who, kind: None, meta: Some(text) }).await;
-    let suspend = hand.step(Command::Suspend { subject: subject("carol") });
+    hand.run(Command::from(Relate { relation: note, object: to, subject: who, kind: None, meta: Some(text) })).await;
+    let suspend = hand.step(Command::from(Suspend { subject: subject("carol") }));
     apply(engine, catalog, &suspend).await;
     let carols = universe.edges().filter(|key| key.subject.as_str() == "carol").collect();
     let job = suspend.call.command.job().expect("it begins a job");
-    hand.run(Command::Sweep { job, before: Stamp(u64::MAX), edges: carols }).await;
+    hand.run(Command::from(Sweep { job, before: Stamp(u64::MAX), edges: carols })).await;
     let key =
         ApiKey { hash: "h".into(), role: Role::Admin, name: "n".into(), created_at: Timestamp(1), revoked_at: None };
-    hand.run(Command::PutApiKey { id: "k1".into(), key }).await;
+    hand.run(Command::from(PutApiKey { id: "k1".into(), key })).await;
     let once = Once { key: replay_key("app", "k"), fields: Arc::new(vec![("op".into(), 1)]) };
     let toggle = hand.step(relate("like", "post:3", "bob"));
     let toggle = Step { call: Call { once: Some(once), ..toggle.call }, ..toggle };
@@ -91,12 +91,15 @@ pub(super) async fn what_was_deleted_stays_deleted<F: EngineFactory>(stand: Stan
     let universe = fill(&*engine, &catalog).await;
     settle(&*engine).await;
     let engine = stand.reopen(engine).await;
-    let step =
-        Step { stamp: Stamp(1 << 40), id: 1, call: crate::sample::call(Command::Forget { subject: subject("bob") }) };
+    let step = Step {
+        stamp: Stamp(1 << 40),
+        id: 1,
+        call: crate::sample::call(Command::from(Forget { subject: subject("bob") })),
+    };
     apply(&*engine, &catalog, &step).await;
     let edges = universe.edges().filter(|key| key.subject.as_str() == "bob").collect();
     let job = step.call.command.job().expect("it begins a job");
-    let sweep = Command::Sweep { job, before: Stamp(u64::MAX), edges };
+    let sweep = Command::from(Sweep { job, before: Stamp(u64::MAX), edges });
     let step = Step { stamp: Stamp(1 << 41), id: 2, call: crate::sample::call(sweep) };
     apply(&*engine, &catalog, &step).await;
     settle(&*engine).await;

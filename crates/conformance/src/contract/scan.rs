@@ -1,6 +1,7 @@
 //! Lists of edges: their order, and how their pages hold together.
 
 use tally_core::Command;
+use tally_core::command::{Relate, Restore, Suspend, Sweep};
 use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Row, Side};
 use tally_core::time::Stamp;
 use tally_engine::{Engine, Place};
@@ -112,11 +113,11 @@ pub(super) async fn hidden_edges_stand_in_lists_of_their_own<F: EngineFactory>(s
         hand.run(relate("like", to, who)).await;
         hand.run(react("reaction", to, who, "wow")).await;
     }
-    let step = hand.step(Command::Suspend { subject: subject("alice") });
+    let step = hand.step(Command::from(Suspend { subject: subject("alice") }));
     crate::driver::apply(&*engine, &catalog, &step).await;
     let mine: Vec<EdgeKey> = universe.edges().filter(|key| key.subject.as_str() == "alice").collect();
     let (job, before) = (step.call.command.job().expect("it begins a job"), Stamp(u64::MAX));
-    hand.run(Command::Sweep { job, before, edges: mine.clone() }).await;
+    hand.run(Command::from(Sweep { job, before, edges: mine.clone() })).await;
     stand.drain(&engine).await;
     let list = |side, id, hidden| list(side, id, Some("like"), hidden);
     assert_eq!(walk::others(&*engine, &list(Side::Object, "post:1", false)).await, ["bob"]);
@@ -124,10 +125,10 @@ pub(super) async fn hidden_edges_stand_in_lists_of_their_own<F: EngineFactory>(s
     assert_eq!(walk::others(&*engine, &list(Side::Subject, "alice", false)).await, [""; 0]);
     assert_eq!(walk::others(&*engine, &list(Side::Subject, "alice", true)).await, ["post:2", "post:1"]);
     assert_sound(&*engine, &universe).await;
-    let step = hand.step(Command::Restore { subject: subject("alice") });
+    let step = hand.step(Command::from(Restore { subject: subject("alice") }));
     crate::driver::apply(&*engine, &catalog, &step).await;
     let job = step.call.command.job().expect("it begins a job");
-    hand.run(Command::Sweep { job, before, edges: mine }).await;
+    hand.run(Command::from(Sweep { job, before, edges: mine })).await;
     stand.drain(&engine).await;
     assert_eq!(walk::others(&*engine, &list(Side::Object, "post:1", false)).await, ["bob", "alice"]);
     assert_eq!(walk::others(&*engine, &list(Side::Subject, "alice", true)).await, [""; 0]);
@@ -164,7 +165,7 @@ pub(super) async fn a_list_follows_its_edges<F: EngineFactory>(stand: Stand<F>) 
     for text in ["a", "b"] {
         let (relation, meta) = (crate::sample::name("note"), crate::sample::meta(&serde_json::json!({"text": text})));
         let (object, subject) = (object("post:1"), subject("alice"));
-        hand.run(Command::Relate { relation, object, subject, kind: None, meta: Some(meta) }).await;
+        hand.run(Command::from(Relate { relation, object, subject, kind: None, meta: Some(meta) })).await;
     }
     stand.drain(&engine).await;
     assert_sound(&*engine, &universe).await;

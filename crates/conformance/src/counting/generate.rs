@@ -1,12 +1,15 @@
 //! Random commands of counting, with few names so that everything meets everything.
 
 use std::sync::Arc;
+use tally_core::command::{
+    Add, Attend, Batch, Call, ChangeScore, DeleteObject, ExpireLimits, Forget, Observe, Once, PutObject, ScoreChange,
+    Sweep, Take, Toggle,
+};
 
 use serde_json::json;
 use tally_core::catalog::{
     Algorithm, BoardDef, CounterDef, LimitDef, Per, RateLimit, ReadPolicy, SheetDef, Ties, UniqueDef,
 };
-use tally_core::command::{Call, Once, ScoreChange};
 use tally_core::meta::Meta;
 use tally_core::rows::{JobId, LimitKey};
 use tally_core::schedule::Schedule;
@@ -100,7 +103,7 @@ impl Generator {
         let command = if self.random.percent(12) {
             let many = 1 + self.random.below(BATCH_MAX);
             let commands = (0..many).map(|_| self.command()).collect();
-            Command::Batch { atomic: self.random.percent(50), commands }
+            Command::from(Batch { atomic: self.random.percent(50), commands })
         } else {
             self.command()
         };
@@ -115,22 +118,22 @@ impl Generator {
         let who = *self.random.pick(&SUBJECTS);
         let what = *self.random.pick(&KEYS);
         match self.random.below(100) {
-            0..=21 => Command::Count {
+            0..=21 => Command::from(Add {
                 counter: name(self.pick(&["views", "read", "timed", "slow"])),
                 key: key(what),
                 by: self.random.next() as i64 % 7 - 3,
-            },
+            }),
             22..=36 => {
                 let many = 1 + self.random.below(20);
                 let members = (0..many).map(|_| format!("m{}", self.random.below(400))).collect();
-                Command::Observe { unique: name(self.pick(&["dau", "reach"])), key: key(what), members }
+                Command::from(Observe { unique: name(self.pick(&["dau", "reach"])), key: key(what), members })
             }
-            37..=54 => Command::Attend {
+            37..=54 => Command::from(Attend {
                 sheet: name(self.pick(&["daily", "gym"])),
                 day: Some(Day(20_000 + self.random.below(5) as u32)),
                 subject: subject(who),
                 present: self.random.percent(65),
-            },
+            }),
             55..=76 => {
                 let board = *self.random.pick(&BOARDS);
                 let amount = self.random.next() as i64 % 9 - 4;
@@ -139,35 +142,37 @@ impl Generator {
                     0..=8 => ScoreChange::To(amount),
                     _ => ScoreChange::Leave,
                 };
-                Command::Score { board: name(board), member: subject(who), change }
+                Command::from(ChangeScore { board: name(board), member: subject(who), change })
             }
-            77..=86 => {
-                Command::Take { limit: name(self.pick(&LIMITS)), key: key(what), cost: 1 + self.random.next() % 3 }
-            }
+            77..=86 => Command::from(Take {
+                limit: name(self.pick(&LIMITS)),
+                key: key(what),
+                cost: 1 + self.random.next() % 3,
+            }),
             87..=90 => {
                 let (relation, object, subject) = (name("like"), object("post:1"), subject(who));
-                Command::Toggle { relation, object, subject, kind: None, meta: None }
+                Command::from(Toggle { relation, object, subject, kind: None, meta: None })
             }
             91..=92 => {
                 let attributes = if self.random.percent(50) { meta(&json!({"n": 1})) } else { Meta::default() };
                 let status = self.random.percent(60).then(|| "open".to_owned());
-                Command::PutObject { object: object("post:1"), status, attributes }
+                Command::from(PutObject { object: object("post:1"), status, attributes })
             }
             93 => {
-                let command = Command::Forget { subject: subject(who) };
+                let command = Command::from(Forget { subject: subject(who) });
                 self.jobs.extend(command.job());
                 command
             }
             94 => {
-                let command = Command::DeleteObject { object: object("post:1") };
+                let command = Command::from(DeleteObject { object: object("post:1") });
                 self.jobs.extend(command.job());
                 command
             }
             95..=97 => {
                 let job = if self.jobs.is_empty() { JobId(1) } else { *self.random.pick(&self.jobs) };
-                Command::Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() }
+                Command::from(Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() })
             }
-            _ => Command::ExpireLimits { limits: limits() },
+            _ => Command::from(ExpireLimits { limits: limits() }),
         }
     }
 }

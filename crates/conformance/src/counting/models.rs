@@ -1,9 +1,10 @@
 //! Each capability next to a naive model: a sum, a set, a sorted list, a window with every use in it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, ScoreChange, Take};
+use tally_core::reply::Reply;
 
 use tally_core::catalog::{Algorithm, BoardDef, LimitDef, Ties};
-use tally_core::command::{Command, Reply, ScoreChange};
 use tally_core::time::Stamp;
 use tally_core::{Catalog, Day, Refusal};
 
@@ -25,7 +26,7 @@ pub(super) async fn counters_equal_a_sum<F: EngineFactory>(stand: Stand<F>) {
             1 => i64::MIN,
             _ => random.next() as i64 >> random.below(62),
         };
-        let step = hand.step(Command::Count { counter: name("views"), key: key(of), by });
+        let step = hand.step(Command::from(Add { counter: name("views"), key: key(of), by }));
         let reply = apply(&*engine, &catalog, &step).await.reply;
         let sum = model.entry(of).or_default();
         match i64::try_from(*sum + i128::from(by)) {
@@ -33,7 +34,7 @@ pub(super) async fn counters_equal_a_sum<F: EngineFactory>(stand: Stand<F>) {
                 *sum = i128::from(fits);
                 let found = reply.expect("what fits is not refused");
                 assert!(
-                    matches!(&found, Reply::Count(count) if count.value == fits),
+                    matches!(&found, Reply::Counter(count) if count.value == fits),
                     "{found:?}, and should be {fits}"
                 );
             }
@@ -54,7 +55,7 @@ pub(super) async fn unique_counts_equal_a_set_within_their_error<F: EngineFactor
         let members: Vec<String> = (0..many).map(|_| format!("user {}", random.below(20_000))).collect();
         let is_new = members.iter().any(|member| !model.contains(member));
         model.extend(members.iter().cloned());
-        let command = Command::Observe { unique: name("dau"), key: key("2026-11-16"), members: members.clone() };
+        let command = Command::from(Observe { unique: name("dau"), key: key("2026-11-16"), members: members.clone() });
         let Ok(Reply::Unique(found)) = hand.run(command.clone()).await.reply else { panic!("another reply") };
         let (estimate, exact) = (found.estimate as f64, model.len() as f64);
         let off = (estimate - exact).abs();
@@ -75,8 +76,9 @@ pub(super) async fn attendance_equals_a_set_of_days<F: EngineFactory>(stand: Sta
         let who = *random.pick(&["ann", "bob", "0", "65536", "4294967296", "00", "99999999999999"]);
         let (day, present) = (20_000 + random.below(6) as u32, random.percent(70));
         let changed = if present { model.insert((day, who)) } else { model.remove(&(day, who)) };
-        let command = Command::Attend { sheet: name("daily"), day: Some(Day(day)), subject: subject(who), present };
-        let Ok(Reply::Attend(found)) = hand.run(command).await.reply else { panic!("another reply") };
+        let command =
+            Command::from(Attend { sheet: name("daily"), day: Some(Day(day)), subject: subject(who), present });
+        let Ok(Reply::Attendance(found)) = hand.run(command).await.reply else { panic!("another reply") };
         let count = model.iter().filter(|(on, _)| *on == day).count() as i64;
         let streak = (0..=day).take_while(|back| model.contains(&(day - back, who))).count() as u32;
         assert_eq!((found.changed, found.present, found.count, found.streak), (changed, present, count, streak));
@@ -120,8 +122,8 @@ async fn boards_equal_a_sorted_list<F: EngineFactory>(stand: Stand<F>, ties: Tie
                 better.len() + 1
             }
         });
-        let command = Command::Score { board: name("points"), member: subject(&who), change };
-        let Ok(Reply::Score(found)) = hand.run(command).await.reply else { panic!("another reply") };
+        let command = Command::from(ChangeScore { board: name("points"), member: subject(&who), change });
+        let Ok(Reply::Board(found)) = hand.run(command).await.reply else { panic!("another reply") };
         let expected = (new, rank.map(|rank| rank as u64), new != old);
         assert_eq!((found.score, found.rank, found.changed), expected, "{who} {change:?} in {model:?}");
     }
@@ -152,11 +154,11 @@ async fn uses<F: EngineFactory>(stand: Stand<F>, algorithm: Algorithm) -> Vec<(u
     for number in 0..250 {
         now += 1 + random.next() % [1_000, 100_000, 300_000][random.below(3)];
         let cost = 1 + random.next() % 3;
-        let command = Command::Take { limit: name("door"), key: key("alice"), cost };
+        let command = Command::from(Take { limit: name("door"), key: key("alice"), cost });
         let step = Step { stamp: Stamp(now), id: number, call: call(command) };
         let reply = apply(&*engine, &catalog, &step).await.reply;
         let allowed = match &reply {
-            Ok(Reply::Take(take)) => take.allowed,
+            Ok(Reply::Limit(take)) => take.allowed,
             Err(Refusal::RateLimited(_)) => false,
             other => panic!("{other:?}"),
         };

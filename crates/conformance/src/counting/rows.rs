@@ -1,9 +1,10 @@
 //! Rows, totals, ranges and ranks of counting, one promise at a time.
 
 use std::collections::BTreeMap;
+use tally_core::command::{Add, ChangeScore, Command, ScoreChange};
+use tally_core::reply::Reply;
 
 use tally_core::Day;
-use tally_core::command::{Command, Reply, ScoreChange};
 use tally_core::rows::{
     Among, Attendee, Bits, Board, BoardKey, ChunkKey, CountKey, Key, LimitKey, Row, RowKind, Score, ScoreKey, Sketch,
     Standing, TotalKey, Used, UsedState,
@@ -161,11 +162,11 @@ pub(super) async fn a_counter_does_not_overflow<F: EngineFactory>(stand: Stand<F
         assert_eq!(engine.load(&wants).await.expect("a load works").totals, [to, 0]);
         // The rule, which looks, says no; and it says yes to what fits.
         let mut hand = Hand::new(&*engine, &catalog);
-        let count = |by| Command::Count { counter: name("views"), key: key("post:1"), by };
+        let count = |by| Command::from(Add { counter: name("views"), key: key("post:1"), by });
         let step = hand.step(count(over));
         let refused = crate::driver::apply(&*engine, &catalog, &step).await.reply;
         assert_eq!(refused.map_err(|refusal| refusal.code().name()), Err("conflict"));
-        assert!(matches!(hand.run(count(-over)).await.reply, Ok(Reply::Count(count)) if count.value == to - over));
+        assert!(matches!(hand.run(count(-over)).await.reply, Ok(Reply::Counter(count)) if count.value == to - over));
     }
 }
 
@@ -279,7 +280,12 @@ pub(super) async fn boards_are_paged_both_ways<F: EngineFactory>(stand: Stand<F>
     // A page goes on where it was, though its last member has gone.
     let (gone, score) = members[20].clone();
     let mut hand = Hand::new(&*engine, &catalog);
-    hand.run(Command::Score { board: name("points"), member: gone.member.clone(), change: ScoreChange::Leave }).await;
+    hand.run(Command::from(ChangeScore {
+        board: name("points"),
+        member: gone.member.clone(),
+        change: ScoreChange::Leave,
+    }))
+    .await;
     let (found, _) = page(BoardFrom::Behind(gone.member.clone(), score), 3).await;
     assert_eq!(found, expected[21..24]);
     let (found, _) = page(BoardFrom::Ahead(gone.member, score), 3).await;

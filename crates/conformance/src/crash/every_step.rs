@@ -11,7 +11,7 @@ use crate::auditor::assert_sound;
 use crate::running::Running;
 use crate::sample::catalog;
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 
 /// Runs the history with a fault at a step. Says whether it came that far.
 async fn fails_at<F: EngineFactory>(stand: &Stand<F>, worlds: &Worlds, step: u32, fault: Fault) -> bool {
@@ -35,7 +35,7 @@ async fn fails_at<F: EngineFactory>(stand: &Stand<F>, worlds: &Worlds, step: u32
             engine = stand.reopen(engine).await;
         }
         let running = Running::start(&engine, &catalog(), ManualClock::at(1_000)).await;
-        assert!(Sweep::ALL.run(stand, &engine, &running).await.expect("the store works again"));
+        assert!(Sweeper::ALL.run(stand, &engine, &running).await.expect("the store works again"));
         running.stop().await;
         stand.drain(&engine).await;
         assert_sound(&*engine, &universe()).await;

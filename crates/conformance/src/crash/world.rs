@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tally_core::command::{
+    Add, Attend, Call, ChangeScore, DeleteObject, Forget, Observe, Once, Restore, ScoreChange, Suspend, Take, Toggle,
+};
+use tally_core::counter;
+use tally_core::reply::{CounterReply, EdgeReply, JobReply, ObjectReply, Reply, TakeReply};
 
-use tally_core::command::{Call, CountReply, EdgeReply, JobReply, ObjectReply, Once, Reply, ScoreChange, TakeReply};
 use tally_core::limit;
 use tally_core::rows::{BoardKey, ChunkKey, CountKey, Edge, Key, Row, ScoreKey, Subject, TotalKey, UsedState};
 use tally_core::time::{Stamp, Timestamp};
@@ -17,7 +21,7 @@ use crate::auditor::edges;
 use crate::running::Running;
 use crate::sample::{batch, catalog, name, object, put, react, relate, replay_key, subject, unrelate};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::{Dump, Universe};
 
 /// One act of the history.
@@ -33,7 +37,7 @@ pub(super) fn history() -> Vec<Act> {
     use Act::{Once, Run};
     let toggle = || {
         let (relation, object, subject) = (name("like"), object("post:2"), subject("cid"));
-        Once(Command::Toggle { relation, object, subject, kind: None, meta: None })
+        Once(Command::from(Toggle { relation, object, subject, kind: None, meta: None }))
     };
     vec![
         Run(put("post:1", "open")),
@@ -48,14 +52,14 @@ pub(super) fn history() -> Vec<Act> {
         Run(react("reaction", "post:2", "ann", "wow")),
         toggle(),
         toggle(),
-        Run(Command::Suspend { subject: subject("ann") }),
+        Run(Command::from(Suspend { subject: subject("ann") })),
         Act::Sweep,
-        Run(Command::DeleteObject { object: object("post:1") }),
+        Run(Command::from(DeleteObject { object: object("post:1") })),
         Run(relate("pin", "post:3", "cid")),
         Act::Sweep,
         Run(unrelate("like", "post:2", "cid")),
-        Run(Command::Restore { subject: subject("ann") }),
-        Run(Command::Forget { subject: subject("bob") }),
+        Run(Command::from(Restore { subject: subject("ann") })),
+        Run(Command::from(Forget { subject: subject("bob") })),
         Act::Sweep,
         Run(relate("like", "post:2", "ann")),
     ]
@@ -66,24 +70,24 @@ fn key(text: &str) -> KeyId {
 }
 
 fn count(by: i64) -> Command {
-    Command::Count { counter: name("views"), key: key("post:1"), by }
+    Command::from(Add { counter: name("views"), key: key("post:1"), by })
 }
 
 fn score(who: &str, to: i64) -> Command {
-    Command::Score { board: name("points"), member: subject(who), change: ScoreChange::To(to) }
+    Command::from(ChangeScore { board: name("points"), member: subject(who), change: ScoreChange::To(to) })
 }
 
 fn attend(who: &str) -> Command {
-    Command::Attend { sheet: name("daily"), day: Some(DAY), subject: subject(who), present: true }
+    Command::from(Attend { sheet: name("daily"), day: Some(DAY), subject: subject(who), present: true })
 }
 
 fn observe(who: &[&str]) -> Command {
     let members = who.iter().map(|&member| member.to_owned()).collect();
-    Command::Observe { unique: name("dau"), key: key("today"), members }
+    Command::from(Observe { unique: name("dau"), key: key("today"), members })
 }
 
 fn take() -> Command {
-    Command::Take { limit: name("door"), key: key("ann"), cost: 2 }
+    Command::from(Take { limit: name("door"), key: key("ann"), cost: 2 })
 }
 
 /// Before the jobs of the history, so that they find it.
@@ -125,11 +129,12 @@ pub(super) async fn act<F: EngineFactory>(
     let call = match act {
         Act::Run(command) => crate::sample::call(command),
         Act::Once(command) => {
-            let key = if matches!(command, Command::Count { .. }) { "count" } else { "k" };
+            let key =
+                if matches!(command, Command::Counter(counter::Command::Add(Add { .. }))) { "count" } else { "k" };
             let once = Once { key: replay_key("app", key), fields: Arc::new(vec![("op".into(), 1)]) };
             Call { once: Some(once), ..crate::sample::call(command) }
         }
-        Act::Sweep => return Sweep { edges: 2, ..Sweep::ALL }.run(stand, engine, running).await.map(|_| None),
+        Act::Sweep => return Sweeper { edges: 2, ..Sweeper::ALL }.run(stand, engine, running).await.map(|_| None),
     };
     Ok(Some(running.runner.apply(call).await?.reply.map(blank)))
 }
@@ -143,19 +148,19 @@ fn blank(reply: Reply) -> Reply {
             finished_at: job.finished_at.map(|_| Timestamp::default()),
             ..job
         }),
-        Reply::Edge(edge) => {
-            Reply::Edge(EdgeReply { created_at: edge.created_at.map(|_| Timestamp::default()), ..edge })
+        Reply::Relation(edge) => {
+            Reply::Relation(EdgeReply { created_at: edge.created_at.map(|_| Timestamp::default()), ..edge })
         }
         Reply::Object(object) => {
             Reply::Object(ObjectReply { created_at: Timestamp::default(), updated_at: Timestamp::default(), ..object })
         }
         Reply::Batch(replies) => Reply::Batch(replies.into_iter().map(|reply| reply.map(blank)).collect()),
-        Reply::Count(count) => {
-            Reply::Count(CountReply { last_at: count.last_at.map(|_| Timestamp::default()), ..count })
+        Reply::Counter(count) => {
+            Reply::Counter(CounterReply { last_at: count.last_at.map(|_| Timestamp::default()), ..count })
         }
         // How long a limit lasts still.
-        Reply::Take(take) => Reply::Take(TakeReply { reset_ms: 0, ..take }),
-        Reply::Unique(_) | Reply::Attend(_) | Reply::Score(_) | Reply::Done { .. } => reply,
+        Reply::Limit(take) => Reply::Limit(TakeReply { reset_ms: 0, ..take }),
+        Reply::Unique(_) | Reply::Attendance(_) | Reply::Board(_) | Reply::Done { .. } => reply,
     }
 }
 
@@ -222,7 +227,7 @@ async fn world(without: Option<usize>) -> World {
         let answer = if without == Some(number) { None } else { act(&stand, &engine, &running, one).await.ok() };
         answers.push(answer);
     }
-    Sweep::ALL.run(&stand, &engine, &running).await.expect("the oracle works");
+    Sweeper::ALL.run(&stand, &engine, &running).await.expect("the oracle works");
     running.stop().await;
     (answers, canonical(universe().dump(&*engine).await))
 }

@@ -2,6 +2,8 @@
 //! it must add up.
 
 use std::collections::BTreeSet;
+use tally_core::batch;
+use tally_core::command::{Batch, Relate, Toggle, Unrelate};
 
 use tally_core::rows::Side;
 use tally_core::{Catalog, Command};
@@ -31,15 +33,15 @@ fn random_command(random: &mut Random, universe: &Universe) -> Command {
     let (object, subject) = (random.pick(&universe.objects).clone(), random.pick(&universe.subjects).clone());
     let kind = (relation == name("reaction")).then(|| random.pick(&universe.kinds).clone());
     match random.below(20) {
-        0..=9 => Command::Relate { relation, object, subject, kind, meta: None },
-        10..=15 => Command::Unrelate { relation, object, subject },
-        16..=18 => Command::Toggle { relation, object, subject, kind, meta: None },
+        0..=9 => Command::from(Relate { relation, object, subject, kind, meta: None }),
+        10..=15 => Command::from(Unrelate { relation, object, subject }),
+        16..=18 => Command::from(Toggle { relation, object, subject, kind, meta: None }),
         _ => {
             let commands = (0..4).map(|_| match random_command(random, universe) {
-                Command::Batch { mut commands, .. } => commands.remove(0),
+                Command::Batch(batch::Command::Batch(Batch { mut commands, .. })) => commands.remove(0),
                 command => command,
             });
-            Command::Batch { commands: commands.collect(), atomic: true }
+            Command::from(Batch { commands: commands.collect(), atomic: true })
         }
     }
 }

@@ -2,10 +2,13 @@
 //! out of it and the rest still means the same.
 
 use std::sync::Arc;
+use tally_core::command::{
+    Batch, Call, DeleteObject, ExpireReplays, Forget, Once, PutApiKey, PutObject, Relate, Repair, Restore,
+    RevokeApiKey, Suspend, Sweep, Toggle, Unrelate,
+};
 
 use serde_json::json;
 use tally_core::catalog::ReadPolicy;
-use tally_core::command::{Call, Once};
 use tally_core::meta::Meta;
 use tally_core::rows::{ApiKey, EdgeKey, JobId, ReplayKey, Role, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
@@ -95,7 +98,7 @@ impl Generator {
             0..=9 => {
                 let many = 1 + self.random.below(BATCH_MAX);
                 let commands = (0..many).map(|_| self.command()).collect();
-                Command::Batch { atomic: self.random.percent(50), commands }
+                Command::from(Batch { atomic: self.random.percent(50), commands })
             }
             _ => self.command(),
         };
@@ -109,22 +112,23 @@ impl Generator {
             40..=59 => self.unrelate(),
             60..=67 => self.toggle(),
             68..=73 => self.put(),
-            74..=76 => self
-                .beginning(|random, universe| Command::DeleteObject { object: random.pick(&universe.objects).clone() }),
-            77..=79 => {
-                self.beginning(|random, universe| Command::Forget { subject: random.pick(&universe.subjects).clone() })
-            }
-            80..=82 => {
-                self.beginning(|random, universe| Command::Suspend { subject: random.pick(&universe.subjects).clone() })
-            }
-            83..=86 => {
-                self.beginning(|random, universe| Command::Restore { subject: random.pick(&universe.subjects).clone() })
-            }
+            74..=76 => self.beginning(|random, universe| {
+                Command::from(DeleteObject { object: random.pick(&universe.objects).clone() })
+            }),
+            77..=79 => self.beginning(|random, universe| {
+                Command::from(Forget { subject: random.pick(&universe.subjects).clone() })
+            }),
+            80..=82 => self.beginning(|random, universe| {
+                Command::from(Suspend { subject: random.pick(&universe.subjects).clone() })
+            }),
+            83..=86 => self.beginning(|random, universe| {
+                Command::from(Restore { subject: random.pick(&universe.subjects).clone() })
+            }),
             87..=94 => self.sweep(),
             95 => self.put_api_key(),
-            96 => Command::RevokeApiKey { id: self.random.pick(&self.universe.api_keys).clone() },
+            96 => Command::from(RevokeApiKey { id: self.random.pick(&self.universe.api_keys).clone() }),
             97 if self.repairs => self.repair(),
-            _ => Command::Expire { replays: self.universe.replays.clone() },
+            _ => Command::from(ExpireReplays { replays: self.universe.replays.clone() }),
         }
     }
 
@@ -149,24 +153,24 @@ impl Generator {
 
     fn relate(&mut self) -> Command {
         let EdgeKey { object, relation, subject } = self.edge();
-        Command::Relate { relation, object, subject, kind: self.kind(), meta: self.meta() }
+        Command::from(Relate { relation, object, subject, kind: self.kind(), meta: self.meta() })
     }
 
     fn unrelate(&mut self) -> Command {
         let EdgeKey { object, relation, subject } = self.edge();
-        Command::Unrelate { relation, object, subject }
+        Command::from(Unrelate { relation, object, subject })
     }
 
     fn toggle(&mut self) -> Command {
         let EdgeKey { object, relation, subject } = self.edge();
-        Command::Toggle { relation, object, subject, kind: self.kind(), meta: self.meta() }
+        Command::from(Toggle { relation, object, subject, kind: self.kind(), meta: self.meta() })
     }
 
     fn put(&mut self) -> Command {
         let owner = self.random.pick(&self.universe.subjects).as_str();
         let attributes = if self.random.percent(50) { meta(&json!({"owner": owner})) } else { Meta::default() };
         let status = self.random.percent(50).then(|| "open".to_owned());
-        Command::PutObject { object: self.random.pick(&self.universe.objects).clone(), status, attributes }
+        Command::from(PutObject { object: self.random.pick(&self.universe.objects).clone(), status, attributes })
     }
 
     fn beginning(&mut self, make: fn(&mut Random, &Universe) -> Command) -> Command {
@@ -183,14 +187,14 @@ impl Generator {
             1 => (0..5).map(|_| self.edge()).collect(),
             _ => Vec::new(),
         };
-        Command::Sweep { job, before: Stamp(u64::MAX), edges }
+        Command::from(Sweep { job, before: Stamp(u64::MAX), edges })
     }
 
     fn put_api_key(&mut self) -> Command {
         let id = self.random.pick(&self.universe.api_keys).clone();
         let created_at = Timestamp(self.random.next() % 1_000);
         let key = ApiKey { hash: "hash".into(), role: Role::Service, name: id.clone(), created_at, revoked_at: None };
-        Command::PutApiKey { id, key }
+        Command::from(PutApiKey { id, key })
     }
 
     fn repair(&mut self) -> Command {
@@ -200,7 +204,7 @@ impl Generator {
             1 => TotalKey::Kind { object, relation, kind: self.random.pick(&self.universe.kinds).clone() },
             _ => TotalKey::Subject { subject, relation },
         };
-        Command::Repair { found_in: None, total, by: if self.random.percent(70) { 1 } else { -1 } }
+        Command::from(Repair { found_in: None, total, by: if self.random.percent(70) { 1 } else { -1 } })
     }
 
     fn once(&mut self) -> Once {

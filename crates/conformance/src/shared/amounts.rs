@@ -1,6 +1,7 @@
 //! What three servers do at once adds up, and no limit is passed in between.
 
 use tally_core::Command;
+use tally_core::command::{Relate, Toggle, Unrelate};
 use tally_core::rows::Side;
 use tally_core::view::Wants;
 use tally_engine::{Engine, Failure};
@@ -24,9 +25,9 @@ fn random_command(random: &mut Random, universe: &Universe) -> Command {
     let (object, subject) = (random.pick(&universe.objects).clone(), random.pick(&universe.subjects).clone());
     let kind = (relation == name("reaction")).then(|| random.pick(&universe.kinds).clone());
     match random.below(10) {
-        0..=4 => Command::Relate { relation, object, subject, kind, meta: None },
-        5..=7 => Command::Unrelate { relation, object, subject },
-        _ => Command::Toggle { relation, object, subject, kind, meta: None },
+        0..=4 => Command::from(Relate { relation, object, subject, kind, meta: None }),
+        5..=7 => Command::from(Unrelate { relation, object, subject }),
+        _ => Command::from(Toggle { relation, object, subject, kind, meta: None }),
     }
 }
 

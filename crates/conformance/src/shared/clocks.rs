@@ -2,8 +2,9 @@
 //! batches they come.
 
 use std::sync::Arc;
+use tally_core::command::{Add, Batch, Call, Command, Once, Take};
+use tally_core::reply::Reply;
 
-use tally_core::command::{Call, Command, Once, Reply};
 use tally_core::limit;
 use tally_core::rows::{Key, Row};
 use tally_core::time::{Stamp, Timestamp};
@@ -47,11 +48,11 @@ async fn at_once<F: EngineFactory>(
 
 /// Each on its own where they are few, and all in one call where they are many.
 fn counts(size: usize) -> Vec<Call> {
-    let commands = (0..size).map(|n| Command::Count { counter: name("views"), key: key(&format!("k{n}")), by: 1 });
+    let commands = (0..size).map(|n| Command::from(Add { counter: name("views"), key: key(&format!("k{n}")), by: 1 }));
     if size < 100 {
         return commands.map(call).collect();
     }
-    vec![call(Command::Batch { atomic: false, commands: commands.collect() })]
+    vec![call(Command::from(Batch { atomic: false, commands: commands.collect() }))]
 }
 
 pub(super) async fn no_servers_clock_gets_into_the_store<F: EngineFactory>(stand: Stand<F>) {
@@ -71,9 +72,9 @@ pub(super) async fn no_servers_clock_gets_into_the_store<F: EngineFactory>(stand
             let who = format!("s{round}{server}");
             servers.run(server, relate("like", "post:1", &who)).await;
             let once = Once { key: replay_key("app", &who), fields: Arc::default() };
-            let counting = Command::Count { counter: name("views"), key: key("home"), by: 1 };
+            let counting = Command::from(Add { counter: name("views"), key: key("home"), by: 1 });
             answered(&servers.runner(server), Call { once: Some(once), ..call(counting) }).await;
-            servers.run(server, Command::Take { limit: name("door"), key: key(&who), cost: 1 }).await;
+            servers.run(server, Command::from(Take { limit: name("door"), key: key(&who), cost: 1 })).await;
             let after = store_time(&servers).await;
 
             let limit = limit::key_of("door", &who);
@@ -101,7 +102,7 @@ pub(super) async fn a_key_counts_once_whatever_the_clocks_say<F: EngineFactory>(
     let servers = Servers::start(stand, Clocks::OfTheStore).await;
     let counting = |name_of: &str| {
         let once = Once { key: replay_key("app", name_of), fields: Arc::default() };
-        Call { once: Some(once), ..call(Command::Count { counter: name("views"), key: key(name_of), by: 1 }) }
+        Call { once: Some(once), ..call(Command::from(Add { counter: name("views"), key: key(name_of), by: 1 })) }
     };
     for size in SIZES {
         for first in 0..SERVERS {
@@ -111,7 +112,7 @@ pub(super) async fn a_key_counts_once_whatever_the_clocks_say<F: EngineFactory>(
                 let calls = counts(size).into_iter().chain([counting(&name_of)]).collect();
                 let answers = at_once(&servers, server, calls).await;
                 let own = answers.iter().filter_map(|answer| match answer {
-                    Ok(Reply::Count(count)) if count.key.as_str() == name_of => Some(count.value),
+                    Ok(Reply::Counter(count)) if count.key.as_str() == name_of => Some(count.value),
                     _ => None,
                 });
                 assert_eq!(own.collect::<Vec<_>>(), [1]);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tally_core::command::{Add, Attend, Batch, Call, ChangeScore, Command, Observe, Once, ScoreChange, Take};
+use tally_core::reply::Reply;
 
-use tally_core::command::{Call, Command, Once, Reply, ScoreChange};
 use tally_core::rows::{BoardKey, CountKey, Key, Row, TotalKey};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
@@ -46,7 +47,8 @@ async fn all<F: EngineFactory>(
 
 pub(super) async fn additions_of_three_servers_add_up<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::Apart).await;
-    let add = |_, number| call(Command::Count { counter: name("views"), key: key("home"), by: [3, -1][number % 2] });
+    let add =
+        |_, number| call(Command::from(Add { counter: name("views"), key: key("home"), by: [3, -1][number % 2] }));
     let replies = all(&servers, EACH, add).await;
     let total = TotalKey::Counter(CountKey { name: name("views"), key: key("home") });
     let expected = (TASKS * EACH) as i64;
@@ -64,14 +66,14 @@ pub(super) async fn a_retried_addition_counts_once<F: EngineFactory>(stand: Stan
     let servers = Servers::start(stand, Clocks::OfTheStore).await;
     let replies = all(&servers, EACH, |_, number| {
         let once = Once { key: replay_key("app", &format!("k{}", number % 4)), fields: Arc::default() };
-        let command = Command::Count { counter: name("views"), key: key("home"), by: 1 };
+        let command = Command::from(Add { counter: name("views"), key: key("home"), by: 1 });
         Call { once: Some(once), ..call(command) }
     })
     .await;
     let values: BTreeSet<i64> = replies
         .into_iter()
         .map(|reply| match reply {
-            Ok(Reply::Count(count)) => count.value,
+            Ok(Reply::Counter(count)) => count.value,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -84,7 +86,7 @@ pub(super) async fn members_seen_by_three_servers_are_all_kept<F: EngineFactory>
     // Few enough to be counted exactly.
     all(&servers, EACH, |task, number| {
         let members = vec![format!("user {}", (task * EACH + number) % 150)];
-        call(Command::Observe { unique: name("dau"), key: key("today"), members })
+        call(Command::from(Observe { unique: name("dau"), key: key("today"), members }))
     })
     .await;
     let row = Key::Unique(CountKey { name: name("dau"), key: key("today") });
@@ -97,7 +99,7 @@ pub(super) async fn scores_of_three_servers_add_up<F: EngineFactory>(stand: Stan
     let servers = Servers::start(stand, Clocks::Apart).await;
     all(&servers, EACH, |task, number| {
         let member = subject(&format!("m{}", (task + number) % 4));
-        call(Command::Score { board: name("points"), member, change: ScoreChange::By(1) })
+        call(Command::from(ChangeScore { board: name("points"), member, change: ScoreChange::By(1) }))
     })
     .await;
     let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
@@ -115,7 +117,8 @@ pub(super) async fn one_member_may_score_hundreds_of_times_at_once<F: EngineFact
         let mut tasks = JoinSet::new();
         for _ in 0..200 {
             let runner = servers.runner(0);
-            let command = Command::Score { board: name(board), member: subject("ann"), change: ScoreChange::By(1) };
+            let command =
+                Command::from(ChangeScore { board: name(board), member: subject("ann"), change: ScoreChange::By(1) });
             tasks.spawn(async move { answered(&runner, call(command)).await.reply });
         }
         let scores: BTreeSet<Option<i64>> = tasks
@@ -123,15 +126,20 @@ pub(super) async fn one_member_may_score_hundreds_of_times_at_once<F: EngineFact
             .await
             .into_iter()
             .map(|reply| match reply {
-                Ok(Reply::Score(score)) => score.score.filter(|_| score.rank == Some(1)),
+                Ok(Reply::Board(score)) => score.score.filter(|_| score.rank == Some(1)),
                 other => panic!("{other:?}"),
             })
             .collect();
         assert_eq!(scores, (1..=200).map(Some).collect(), "each of them counts once, and leads");
         let commands =
-            vec![Command::Score { board: name(board), member: subject("bob"), change: ScoreChange::By(3) }; 150];
-        let Reply::Batch(replies) = servers.run(1, Command::Batch { atomic: true, commands }).await else { panic!() };
-        assert!(matches!(replies.last(), Some(Ok(Reply::Score(score))) if score.score == Some(450)));
+            vec![
+                Command::from(ChangeScore { board: name(board), member: subject("bob"), change: ScoreChange::By(3) });
+                150
+            ];
+        let Reply::Batch(replies) = servers.run(1, Command::from(Batch { atomic: true, commands })).await else {
+            panic!()
+        };
+        assert!(matches!(replies.last(), Some(Ok(Reply::Board(score))) if score.score == Some(450)));
     }
     servers.stop(&Universe::default()).await;
 }
@@ -139,12 +147,14 @@ pub(super) async fn one_member_may_score_hundreds_of_times_at_once<F: EngineFact
 /// The second of two equal commands asks where the first has just put the member.
 pub(super) async fn a_batch_may_repeat_itself<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::OfTheStore).await;
-    let score = |who: &str| Command::Score { board: name("points"), member: subject(who), change: ScoreChange::To(5) };
+    let score = |who: &str| {
+        Command::from(ChangeScore { board: name("points"), member: subject(who), change: ScoreChange::To(5) })
+    };
     servers.run(0, score("first")).await;
     let commands = vec![score("ann"), score("bob"), score("ann"), score("first"), score("bob")];
-    let Reply::Batch(replies) = servers.run(0, Command::Batch { atomic: true, commands }).await else { panic!() };
+    let Reply::Batch(replies) = servers.run(0, Command::from(Batch { atomic: true, commands })).await else { panic!() };
     let ranks = replies.into_iter().map(|reply| match reply {
-        Ok(Reply::Score(score)) => (score.rank, score.changed),
+        Ok(Reply::Board(score)) => (score.rank, score.changed),
         other => panic!("{other:?}"),
     });
     let expected = [(2, true), (3, true), (2, false), (1, false), (3, false)];
@@ -159,10 +169,11 @@ pub(super) async fn days_marked_by_three_servers_add_up<F: EngineFactory>(stand:
         // Numbers and names, each by several hands.
         let who = (task / 3 * EACH + number) % 40;
         let who = if who.is_multiple_of(2) { format!("{who}") } else { format!("user {who}") };
-        call(Command::Attend { sheet: name("daily"), day: Some(day), subject: subject(&who), present: true })
+        call(Command::from(Attend { sheet: name("daily"), day: Some(day), subject: subject(&who), present: true }))
     })
     .await;
-    let changed = replies.iter().filter(|reply| matches!(reply, Ok(Reply::Attend(attend)) if attend.changed)).count();
+    let changed =
+        replies.iter().filter(|reply| matches!(reply, Ok(Reply::Attendance(attend)) if attend.changed)).count();
     assert_eq!(changed, 40, "each is marked once");
     let total = TotalKey::Present { sheet: name("daily"), day };
     let loaded = servers.engine(1).load(&Wants::totals(vec![total])).await.expect("a load works");
@@ -174,7 +185,8 @@ pub(super) async fn days_marked_by_three_servers_add_up<F: EngineFactory>(stand:
 pub(super) async fn a_limit_lets_exactly_as_many_through<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::OfTheStore).await;
     let replies =
-        all(&servers, 112, |_, _| call(Command::Take { limit: name("door"), key: key("everybody"), cost: 1 })).await;
+        all(&servers, 112, |_, _| call(Command::from(Take { limit: name("door"), key: key("everybody"), cost: 1 })))
+            .await;
     assert!(replies.len() >= 1_000);
     let allowed = replies.iter().filter(|reply| reply.is_ok()).count();
     let refused = replies.iter().filter(|reply| matches!(reply, Err(Refusal::RateLimited(_)))).count();

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tally_core::command::{DeleteObject, Suspend};
 
 use tally_core::Command;
 use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Row, Side};
@@ -16,7 +17,7 @@ use crate::EngineFactory;
 use crate::random::Random;
 use crate::sample::{call, edge_key, list, object, put, relate, subject, unrelate};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::Universe;
 use crate::walk;
 
@@ -85,7 +86,7 @@ async fn there<E: Engine>(engine: &E, keys: impl Iterator<Item = EdgeKey>) -> Ve
 
 /// What is left in a list once every job has ended.
 async fn left<F: EngineFactory>(servers: &Servers<F>, round: usize, list: &ListKey) -> Vec<(EdgeKey, Edge)> {
-    servers.sweep(round + 1, Sweep::ALL).await;
+    servers.sweep(round + 1, Sweeper::ALL).await;
     servers.stand.drain(servers.engine(round)).await;
     walk::all(&**servers.engine(round), list, 100).await
 }
@@ -108,7 +109,7 @@ pub(super) async fn an_object_deleted_on_one_server_takes_no_more_likes_on_anoth
     for (round, to) in objects.iter().enumerate() {
         servers.run(round, put(to, "open")).await;
         let edges = subjects.iter().map(|who| (to.clone(), who.clone())).collect();
-        let end = Command::DeleteObject { object: object(to) };
+        let end = Command::from(DeleteObject { object: object(to) });
         Race { relation: "mark", edges, end, code: "object_not_found" }.run(&servers, round).await;
         let left = left(&servers, round, &list(Side::Object, to, None, false)).await;
         assert_eq!(left, [], "{to} is gone, and so is everything before that");
@@ -121,7 +122,7 @@ pub(super) async fn a_subject_suspended_on_one_server_is_suspended_on_all<F: Eng
     let (subjects, objects) = (numbered("s", ROUNDS), numbered("post:", 10));
     for (round, who) in subjects.iter().enumerate() {
         let edges = objects.iter().map(|to| (to.clone(), who.clone())).collect();
-        let end = Command::Suspend { subject: subject(who) };
+        let end = Command::from(Suspend { subject: subject(who) });
         Race { relation: "like", edges, end, code: "forbidden" }.run(&servers, round).await;
         let left = left(&servers, round, &list(Side::Subject, who, None, false)).await;
         assert_eq!(left, [], "nothing of {who} is to be seen");

@@ -1,16 +1,17 @@
 //! A subject goes on, on other servers, while it is being forgotten on one.
 
 use std::collections::BTreeSet;
+use tally_core::command::Forget;
+use tally_core::reply::Reply;
 
 use tally_core::Command;
-use tally_core::command::Reply;
 
 use super::servers::{Clocks, Servers};
 use crate::EngineFactory;
 use crate::auditor::edges;
 use crate::sample::{batch, relate, subject, unrelate};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::Universe;
 
 const POSTS: usize = 24;
@@ -29,18 +30,18 @@ pub(super) async fn what_is_answered_after_a_forgetting_stays<F: EngineFactory>(
     for round in 0..ROUNDS {
         servers.run(round, batch(objects.iter().map(|to| relate("like", to, "ann")))).await;
         servers.run(round + 1, relate("like", objects[round], "bob")).await;
-        servers.run(round, Command::Forget { subject: subject("ann") }).await;
+        servers.run(round, Command::from(Forget { subject: subject("ann") })).await;
         let live_on = async |server: usize| {
             for number in (server..POSTS).step_by(3) {
                 let made = servers.run(server, relate("like", &post(number), "ann")).await;
-                assert!(matches!(&made, Reply::Edge(edge) if edge.changed), "{made:?} is a new like");
+                assert!(matches!(&made, Reply::Relation(edge) if edge.changed), "{made:?} is a new like");
                 if number % 2 == 0 {
                     let gone = servers.run(server + 1, unrelate("like", &post(number), "ann")).await;
-                    assert!(matches!(&gone, Reply::Edge(edge) if edge.changed), "{gone:?} takes it away");
+                    assert!(matches!(&gone, Reply::Relation(edge) if edge.changed), "{gone:?} takes it away");
                 }
             }
         };
-        let sweep = Sweep { edges: 2, ..Sweep::ALL };
+        let sweep = Sweeper { edges: 2, ..Sweeper::ALL };
         tokio::join!(live_on(0), live_on(1), servers.sweep(round + 1, sweep), servers.sweep(round + 2, sweep));
         let dump = universe.dump(&**servers.engine(round)).await;
         let mine = edges(&dump).filter(|(key, _)| key.subject.as_str() == "ann");

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tally_core::command::{Batch, Command};
+use tally_core::reply::Reply;
 
-use tally_core::command::{Command, Reply};
 use tally_core::rows::{Key, ListKey, Row, Side};
 use tally_engine::{Engine, Range};
 use tokio::task::JoinSet;
@@ -26,7 +27,7 @@ fn of_alice(random: &mut Random) -> Command {
     let likes = relate("like", POSTS[random.below(3)], "alice");
     let mut commands: Vec<Command> = POSTS.iter().map(|post| unrelate("like", post, "alice")).collect();
     commands.push(likes);
-    Command::Batch { atomic: true, commands }
+    Command::from(Batch { atomic: true, commands })
 }
 
 pub(super) async fn a_list_is_of_one_moment<F: EngineFactory>(stand: Stand<F>) {
@@ -56,7 +57,7 @@ pub(super) async fn a_list_is_of_one_moment<F: EngineFactory>(stand: Stand<F>) {
         });
     }
     let answers = clients(&servers, |random| call(of_alice(random))).await;
-    assert!(answers.iter().all(|(_, answer)| matches!(answer, Ok(Reply::Edge(_) | Reply::Batch(_)))));
+    assert!(answers.iter().all(|(_, answer)| matches!(answer, Ok(Reply::Relation(_) | Reply::Batch(_)))));
     done.store(true, Ordering::Relaxed);
     assert!(readers.join_all().await.into_iter().all(|read| read > 0));
     servers.stop(&Universe::default()).await;

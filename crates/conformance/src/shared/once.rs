@@ -1,9 +1,10 @@
 //! One key, one effect, one answer, whichever server is asked.
 
 use std::sync::Arc;
+use tally_core::command::{Call, Forget, Once, Toggle};
+use tally_core::reply::Reply;
 
 use tally_core::Command;
-use tally_core::command::{Call, Once, Reply};
 use tally_engine::Engine;
 use tokio::task::JoinSet;
 
@@ -12,7 +13,7 @@ use crate::EngineFactory;
 use crate::auditor::edges;
 use crate::sample::{call, name, object, relate, replay_key, subject};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::Universe;
 
 /// Sends it to every server several times at once. Gives the answer that all of them got.
@@ -43,20 +44,20 @@ pub(super) async fn one_answer_for_one_idempotency_key_on_any_server<F: EngineFa
     for (round, fan) in fans.iter().enumerate() {
         // A toggle is the one thing that a second time would undo; somebody else moves the count.
         let (relation, object, who) = (name("like"), object("post:1"), subject("alice"));
-        let toggle = Command::Toggle { relation, object, subject: who, kind: None, meta: None };
+        let toggle = Command::from(Toggle { relation, object, subject: who, kind: None, meta: None });
         let key = format!("t{round}");
         let (reply, _) =
             tokio::join!(everywhere(&servers, &key, &toggle), servers.run(round, relate("like", "post:1", fan)));
-        let Reply::Edge(edge) = reply else { panic!("{reply:?} is not an edge") };
+        let Reply::Relation(edge) = reply else { panic!("{reply:?} is not an edge") };
         assert_eq!((edge.active, edge.changed), (round % 2 == 0, true), "toggled once by every key");
 
         // A job begun twice would be two jobs.
-        let forget = Command::Forget { subject: subject("gone") };
+        let forget = Command::from(Forget { subject: subject("gone") });
         let reply = everywhere(&servers, &format!("f{round}"), &forget).await;
         assert!(matches!(reply, Reply::Job(_)), "{reply:?} is not a job");
         let open = servers.engine(round).scan(&tally_engine::Range::OPEN_JOBS, 10).await.expect("a scan works");
         assert_eq!(open.items.len(), 1, "one key begins one job");
-        servers.sweep(round, Sweep::ALL).await;
+        servers.sweep(round, Sweeper::ALL).await;
     }
     let dump = servers.stop(&universe).await;
     assert_eq!(edges(&dump).count(), ROUNDS, "every fan, and alice an even number of times");

@@ -2,8 +2,9 @@
 //! are of one order.
 
 use std::sync::Arc;
+use tally_core::command::{Batch, Call, ChangeScore, Command, Once, Rehearse, ScoreChange};
+use tally_core::reply::Reply;
 
-use tally_core::command::{Call, Command, Once, Reply, ScoreChange};
 use tally_core::rows::{BoardKey, Key};
 use tally_core::time::Timestamp;
 use tally_engine::{BoardFrom, Engine, Range};
@@ -21,7 +22,7 @@ const BOARDS: [&str; 3] = ["points", "shared", "dense"];
 const ROUNDS: usize = 24;
 
 fn score(board: &str, member: &str, change: ScoreChange) -> Command {
-    Command::Score { board: name(board), member: subject(member), change }
+    Command::from(ChangeScore { board: name(board), member: subject(member), change })
 }
 
 /// With a key that nobody else has: its answer is written down.
@@ -31,7 +32,7 @@ fn once(key: String, command: Command) -> Call {
 
 fn assert_leads(answer: &Answer) {
     match answer {
-        Ok(Reply::Score(score)) => assert_eq!(score.rank, score.score.map(|_| 1), "{answer:?}"),
+        Ok(Reply::Board(score)) => assert_eq!(score.rank, score.score.map(|_| 1), "{answer:?}"),
         Ok(Reply::Batch(answers)) => answers.iter().for_each(assert_leads),
         other => panic!("{other:?}"),
     }
@@ -52,9 +53,9 @@ pub(super) async fn who_is_alone_on_a_board_leads_it<F: EngineFactory>(stand: St
     let draw = |random: &mut Random| match random.below(5) {
         0 => {
             let commands = (0..3).map(|_| of_alice(random)).collect();
-            call(Command::Batch { atomic: random.below(2) == 0, commands })
+            call(Command::from(Batch { atomic: random.below(2) == 0, commands }))
         }
-        1 => call(Command::Rehearse { commands: (0..2).map(|_| of_alice(random)).collect() }),
+        1 => call(Command::from(Rehearse { commands: (0..2).map(|_| of_alice(random)).collect() })),
         2 => once(format!("{}", random.0), of_alice(random)),
         _ => call(of_alice(random)),
     };
@@ -71,7 +72,7 @@ async fn at_once<F: EngineFactory>(servers: &Servers<F>, board: &str, round: usi
         let call = match round % 4 {
             0 => once(format!("{board} {round} {member}"), command),
             1 if place == 0 => once(format!("{board} {round} {member}"), command),
-            2 => call(Command::Batch { atomic: true, commands: vec![command] }),
+            2 => call(Command::from(Batch { atomic: true, commands: vec![command] })),
             _ => call(command),
         };
         let runner = runner_of(servers, place);
@@ -83,7 +84,7 @@ async fn at_once<F: EngineFactory>(servers: &Servers<F>, board: &str, round: usi
 
 fn rank(answer: &Answer) -> u64 {
     match answer {
-        Ok(Reply::Score(score)) => score.rank.expect("it has a score"),
+        Ok(Reply::Board(score)) => score.rank.expect("it has a score"),
         Ok(Reply::Batch(answers)) => rank(&answers[0]),
         other => panic!("{other:?}"),
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tally_core::command::{Relate, Toggle, Unrelate};
+use tally_core::reply::{EdgeReply, Reply};
 
 use tally_core::Command;
-use tally_core::command::{EdgeReply, Reply};
 use tally_core::rows::{EdgeKey, Key, Row};
 use tally_core::view::Wants;
 use tally_engine::{Engine, Failure, Runner};
@@ -39,7 +40,7 @@ impl Recorder {
         let at = self.moment();
         let answered = match answer {
             Ok(decided) => match decided.reply.expect("nothing here is to be refused") {
-                Reply::Edge(edge) => Some((at, answer_of(edge))),
+                Reply::Relation(edge) => Some((at, answer_of(edge))),
                 other => panic!("{other:?} is not an edge"),
             },
             // Nothing was done, and that is certain.
@@ -120,9 +121,9 @@ fn answer_of(edge: EdgeReply) -> Answer {
 fn command(key: &EdgeKey, action: &Action) -> Command {
     let EdgeKey { object, relation, subject } = key.clone();
     match action {
-        Action::Relate(kind) => Command::Relate { relation, object, subject, kind: kind.clone(), meta: None },
-        Action::Toggle(kind) => Command::Toggle { relation, object, subject, kind: kind.clone(), meta: None },
-        Action::Unrelate => Command::Unrelate { relation, object, subject },
+        Action::Relate(kind) => Command::from(Relate { relation, object, subject, kind: kind.clone(), meta: None }),
+        Action::Toggle(kind) => Command::from(Toggle { relation, object, subject, kind: kind.clone(), meta: None }),
+        Action::Unrelate => Command::from(Unrelate { relation, object, subject }),
         Action::Read => unreachable!("reads go past the runner"),
     }
 }

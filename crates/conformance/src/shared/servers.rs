@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tally_core::command::{Call, Decided, Reply};
+use tally_core::command::{Call, Decided};
+use tally_core::reply::Reply;
 use tally_core::{Command, Timestamp};
 use tally_engine::{Clock, Failure, Runner, SystemClock};
 
@@ -13,7 +14,7 @@ use crate::auditor::assert_sound;
 use crate::running::Running;
 use crate::sample::{call, catalog};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::{Dump, Universe};
 
 /// How many there are.
@@ -94,7 +95,7 @@ impl<F: EngineFactory> Servers<F> {
 
     /// Carries every open job to its end, from one of them. Another may be in its way, so it goes on
     /// until all of them have ended.
-    pub(super) async fn sweep(&self, number: usize, sweep: Sweep) {
+    pub(super) async fn sweep(&self, number: usize, sweep: Sweeper) {
         let server = &self.all[number % SERVERS];
         loop {
             match sweep.run(&self.stand, &server.engine, &server.running).await {

@@ -1,6 +1,7 @@
 //! A server that stops anywhere, and two that go on.
 
 use std::sync::Arc;
+use tally_core::command::Forget;
 
 use tally_core::Command;
 use tally_engine::faulty::Fault;
@@ -14,7 +15,7 @@ use crate::auditor::edges;
 use crate::random::Random;
 use crate::sample::{batch, call, relate, subject};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::Universe;
 
 /// The server that breaks.
@@ -43,13 +44,13 @@ async fn breaks<F: EngineFactory>(stand: Stand<F>, at: Break) -> bool {
         });
     }
     let broken = &servers.all[LAST];
-    let forgotten = broken.running.runner.apply(call(Command::Forget { subject: subject("gone") })).await;
+    let forgotten = broken.running.runner.apply(call(Command::from(Forget { subject: subject("gone") }))).await;
     // As far as it gets.
-    let _ = Sweep { edges: 1, ..Sweep::ALL }.run(&servers.stand, &broken.engine, &broken.running).await;
+    let _ = Sweeper { edges: 1, ..Sweeper::ALL }.run(&servers.stand, &broken.engine, &broken.running).await;
     tasks.join_all().await;
     let has_broken = broken.line.is_broken();
 
-    servers.sweep(0, Sweep::ALL).await;
+    servers.sweep(0, Sweeper::ALL).await;
     for key in tried.edges() {
         recorder.read(&**servers.engine(1), &key).await;
     }

@@ -1,7 +1,8 @@
 //! Two servers carry the same jobs at once.
 
 use tally_core::Command;
-use tally_core::command::Reply;
+use tally_core::command::{DeleteObject, Forget, Restore, Suspend};
+use tally_core::reply::Reply;
 
 use super::servers::{Clocks, Servers};
 use crate::EngineFactory;
@@ -9,7 +10,7 @@ use crate::auditor::edges;
 use crate::jobs::finished;
 use crate::sample::{batch, object, put, react, relate, subject};
 use crate::stand::Stand;
-use crate::sweeper::Sweep;
+use crate::sweeper::Sweeper;
 use crate::universe::Universe;
 
 const OBJECTS: [&str; 6] = ["post:0", "post:1", "post:2", "post:3", "post:4", "post:5"];
@@ -28,14 +29,14 @@ pub(super) async fn jobs_carried_by_two_servers_at_once_do_no_harm<F: EngineFact
         // Each looks at 6 likes, 12 edges of bob, and what is left on the first object.
         let mut jobs = Vec::new();
         for command in [
-            Command::Suspend { subject: subject("ann") },
-            Command::Forget { subject: subject("bob") },
-            Command::DeleteObject { object: object("post:0") },
+            Command::from(Suspend { subject: subject("ann") }),
+            Command::from(Forget { subject: subject("bob") }),
+            Command::from(DeleteObject { object: object("post:0") }),
         ] {
             let Reply::Job(job) = servers.run(round + 1, command).await else { panic!("it begins a job") };
             jobs.push(job.job);
         }
-        let sweep = Sweep { edges: 2, ..Sweep::ALL };
+        let sweep = Sweeper { edges: 2, ..Sweeper::ALL };
         tokio::join!(servers.sweep(0, sweep), servers.sweep(1, sweep), async {
             for to in &OBJECTS[1..] {
                 servers.run(2, relate("like", to, "cid")).await;
@@ -55,7 +56,7 @@ pub(super) async fn jobs_carried_by_two_servers_at_once_do_no_harm<F: EngineFact
             key.subject.as_str() == "ann" && !edge.hidden
         };
         assert_eq!(edges(&dump).filter(visible).count(), 0, "ann is suspended");
-        servers.run(round, Command::Restore { subject: subject("ann") }).await;
+        servers.run(round, Command::from(Restore { subject: subject("ann") })).await;
         tokio::join!(servers.sweep(1, sweep), servers.sweep(2, sweep));
     }
     let dump = servers.stop(&universe).await;

@@ -5,8 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tally_core::command::{Add, Attend, Batch, Call, ChangeScore, Command, Once, Rehearse, ScoreChange};
+use tally_core::counter;
+use tally_core::reply::Reply;
 
-use tally_core::command::{Call, Command, Once, Reply, ScoreChange};
 use tally_core::{Day, KeyId, Refusal};
 use tally_engine::Runner;
 use tokio::task::JoinSet;
@@ -65,7 +67,7 @@ async fn crowd<F: EngineFactory>(servers: &Servers<F>, draw: impl Fn(&mut Random
         tasks.spawn(async move { Some((call.clone(), answered(&runner, call).await.reply)) });
         if number % 30 < SERVERS {
             let others =
-                (0..FILLING).map(|n| Command::Count { counter: name("views"), key: key(&format!("k{n}")), by: 1 });
+                (0..FILLING).map(|n| Command::from(Add { counter: name("views"), key: key(&format!("k{n}")), by: 1 }));
             let (runner, others) = (runner_of(servers, number), call_of_many(others.collect()));
             tasks.spawn(async move {
                 assert!(answered(&runner, others).await.reply.is_ok());
@@ -77,21 +79,21 @@ async fn crowd<F: EngineFactory>(servers: &Servers<F>, draw: impl Fn(&mut Random
 }
 
 fn call_of_many(commands: Vec<Command>) -> Call {
-    call(Command::Batch { atomic: false, commands })
+    call(Command::from(Batch { atomic: false, commands }))
 }
 
 /// Nobody but one subject ever acts, so a count is 1 where it is in and 0 where it is not.
 fn assert_alone(answer: &Answer) {
     match answer {
-        Ok(Reply::Edge(edge)) => assert_eq!(edge.count, i64::from(edge.active), "{answer:?}"),
-        Ok(Reply::Attend(attend)) => assert_eq!(attend.count, i64::from(attend.present), "{answer:?}"),
+        Ok(Reply::Relation(edge)) => assert_eq!(edge.count, i64::from(edge.active), "{answer:?}"),
+        Ok(Reply::Attendance(attend)) => assert_eq!(attend.count, i64::from(attend.present), "{answer:?}"),
         Ok(Reply::Batch(answers)) => answers.iter().for_each(assert_alone),
         other => panic!("{other:?}"),
     }
 }
 
 fn attend(present: bool) -> Command {
-    Command::Attend { sheet: name("daily"), day: Some(Day(20_000)), subject: subject("alice"), present }
+    Command::from(Attend { sheet: name("daily"), day: Some(Day(20_000)), subject: subject("alice"), present })
 }
 
 /// Something that one subject does.
@@ -111,7 +113,7 @@ pub(super) async fn a_subject_that_is_alone_is_counted_once_or_not_at_all<F: Eng
     let draw = |random: &mut Random| match random.below(3) {
         0 => {
             let commands = (0..3).map(|_| of_alice(random)).collect();
-            call(Command::Batch { atomic: random.below(2) == 0, commands })
+            call(Command::from(Batch { atomic: random.below(2) == 0, commands }))
         }
         _ => call(of_alice(random)),
     };
@@ -122,12 +124,12 @@ pub(super) async fn a_subject_that_is_alone_is_counted_once_or_not_at_all<F: Eng
 }
 
 fn count(by: i64) -> Command {
-    Command::Count { counter: name("views"), key: key("home"), by }
+    Command::from(Add { counter: name("views"), key: key("home"), by })
 }
 
 fn value(answer: &Answer) -> i64 {
     match answer {
-        Ok(Reply::Count(count)) => count.value,
+        Ok(Reply::Counter(count)) => count.value,
         other => panic!("{other:?}"),
     }
 }
@@ -145,7 +147,8 @@ pub(super) async fn a_counter_tells_no_value_twice<F: EngineFactory>(stand: Stan
     };
     let mut answers = clients(&servers, draw).await;
     answers.extend(crowd(&servers, plain).await);
-    let by = |call: &Call| if let Command::Count { by, .. } = call.command { by } else { 0 };
+    let by =
+        |call: &Call| if let Command::Counter(counter::Command::Add(Add { by, .. })) = call.command { by } else { 0 };
     let mut told: Vec<(i64, i64)> =
         answers.iter().map(|(call, answer)| (value(answer), by(call))).filter(|(_, by)| *by != 0).collect();
     told.sort_unstable();
@@ -172,11 +175,13 @@ pub(super) async fn a_rehearsal_counts_what_it_adds<F: EngineFactory>(stand: Sta
     let servers = Servers::start(stand, Clocks::Apart).await;
     for round in 0..2 {
         let commands = vec![count(1), count(1), count(1), count(2), count(5)];
-        let Reply::Batch(answers) = servers.run(round, Command::Rehearse { commands }).await else { panic!() };
+        let Reply::Batch(answers) = servers.run(round, Command::from(Rehearse { commands })).await else { panic!() };
         assert_eq!(answers.iter().map(value).collect::<Vec<_>>(), [1, 2, 3, 5, 10]);
         let likes = ["ann", "bob"].map(|who| relate("like", "post:1", who)).to_vec();
-        let Reply::Batch(answers) = servers.run(round, Command::Rehearse { commands: likes }).await else { panic!() };
-        let counts = answers.iter().map(|answer| if let Ok(Reply::Edge(edge)) = answer { edge.count } else { 0 });
+        let Reply::Batch(answers) = servers.run(round, Command::from(Rehearse { commands: likes })).await else {
+            panic!()
+        };
+        let counts = answers.iter().map(|answer| if let Ok(Reply::Relation(edge)) = answer { edge.count } else { 0 });
         assert_eq!(counts.collect::<Vec<_>>(), [1, 2]);
     }
     servers.stop(&Universe::default()).await;
@@ -201,14 +206,15 @@ pub(super) async fn a_limit_that_nobody_could_exceed_is_not_exceeded<F: EngineFa
 pub(super) async fn what_moves_together_is_told_together<F: EngineFactory>(stand: Stand<F>) {
     let servers = Servers::start(stand, Clocks::Apart).await;
     let draw = |random: &mut Random| {
-        let score = Command::Score { board: name("points"), member: subject("alice"), change: ScoreChange::By(1) };
+        let score =
+            Command::from(ChangeScore { board: name("points"), member: subject("alice"), change: ScoreChange::By(1) });
         let commands = if random.below(2) == 0 { vec![count(1), score] } else { vec![score, count(1)] };
-        call(Command::Batch { atomic: true, commands })
+        call(Command::from(Batch { atomic: true, commands }))
     };
     for (_, answer) in clients(&servers, draw).await {
         let Ok(Reply::Batch(answers)) = &answer else { panic!("{answer:?}") };
         let told = answers.iter().map(|answer| match answer {
-            Ok(Reply::Score(score)) => score.score,
+            Ok(Reply::Board(score)) => score.score,
             other => Some(value(other)),
         });
         let told: Vec<Option<i64>> = told.collect();
@@ -223,17 +229,17 @@ pub(super) async fn attendance_in_batches_is_never_at_odds_with_itself<F: Engine
     let attend = |random: &mut Random| {
         let who = ["1", "2", "ann", "bob"][random.below(4)];
         let (day, present) = (Some(Day(20_000 + random.below(2) as u32)), random.below(2) == 0);
-        Command::Attend { sheet: name("daily"), day, subject: subject(who), present }
+        Command::from(Attend { sheet: name("daily"), day, subject: subject(who), present })
     };
     let draw = move |random: &mut Random| {
         let commands = (0..1 + random.below(4)).map(|_| attend(random)).collect();
-        call(Command::Batch { atomic: random.below(2) == 0, commands })
+        call(Command::from(Batch { atomic: random.below(2) == 0, commands }))
     };
     for (_, answer) in clients(&servers, draw).await {
         let Ok(Reply::Batch(answers)) = &answer else { panic!("{answer:?}") };
         assert!(answers.iter().all(Result::is_ok), "{answer:?}");
         for attend in answers.iter().filter_map(|answer| match answer {
-            Ok(Reply::Attend(attend)) => Some(attend),
+            Ok(Reply::Attendance(attend)) => Some(attend),
             _ => None,
         }) {
             assert!((i64::from(attend.present)..=4).contains(&attend.count), "{attend:?}");
@@ -254,7 +260,7 @@ pub(super) async fn a_count_never_leaves_out_who_is_there<F: EngineFactory>(stan
     };
     let mut seen: BTreeMap<(String, bool, i64), usize> = BTreeMap::new();
     for (_, answer) in clients(&servers, draw).await.into_iter().chain(crowd(&servers, draw).await) {
-        let Ok(Reply::Edge(edge)) = &answer else { panic!("{answer:?}") };
+        let Ok(Reply::Relation(edge)) = &answer else { panic!("{answer:?}") };
         *seen.entry((edge.subject.to_string(), edge.active, edge.count)).or_default() += 1;
     }
     for (who, active, count) in seen.keys() {

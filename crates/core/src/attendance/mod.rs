@@ -1,10 +1,98 @@
 //! Who was there on each day.
 
+mod days;
 mod def;
+pub mod read;
 pub mod rows;
 mod rule;
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::day::Day;
+use crate::decide::Context;
+use crate::id::{Name, SubjectId};
+use crate::operation::{About, Operation, operations};
+use crate::permission::Permission;
+use crate::reply::{Answered, NamesMut};
+use crate::rows::TotalKey;
+use crate::view::{Stop, View};
+
 pub use def::SheetDef;
-pub use rule::{attend, change, current_streak, forget, longest_streak, run_up_to, take_back, today};
+pub use read::{Answer, Query};
+pub use rule::{current_streak, longest_streak, run_up_to, today};
+pub(crate) use rule::{forget, take_back};
+
+/// Says that a subject was there on a day, or was not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attend {
+    /// The sheet.
+    pub sheet: Name,
+    /// The day; none is today, where the sheet's days end.
+    pub day: Option<Day>,
+    /// Who was there, or was not.
+    pub subject: SubjectId,
+    /// Whether it was there.
+    pub present: bool,
+}
+
+operations!(Attendance: Attend);
+
+impl Operation for Attend {
+    type Reply = AttendReply;
+
+    fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<AttendReply, Stop> {
+        rule::attend(self, context, view)
+    }
+
+    fn about(&self) -> About<'_> {
+        let about = About::caller(Permission::Attend).subject(&self.subject).making(self.present);
+        // Subjects of a sheet share its bitmaps.
+        about.counted(self.sheet.as_str(), "")
+    }
+
+    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        Some(&mut self.subject)
+    }
+
+    fn written(&self) -> Option<serde_json::Value> {
+        let day = self.day.map_or_else(|| "today".to_owned(), |day| day.to_string());
+        let Self { sheet, subject, present, .. } = self;
+        Some(json!({"op": "attend", "sheet": sheet, "day": day, "subject": subject, "present": present}))
+    }
+}
+
+/// A subject on a day, after a write.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AttendReply {
+    /// The sheet.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub sheet: Name,
+    /// The day.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = Date))]
+    pub day: Day,
+    /// Who was there, or was not.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub subject: SubjectId,
+    /// Whether it was there.
+    pub present: bool,
+    /// Whether this write altered anything.
+    pub changed: bool,
+    /// How many were there on that day.
+    pub count: i64,
+    /// How many days in a row it was there, up to that day.
+    pub streak: u32,
+}
+
+impl Answered for AttendReply {
+    fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {
+        self.count += off(&TotalKey::Present { sheet: self.sheet.clone(), day: self.day });
+    }
+
+    fn names_mut(&mut self) -> NamesMut<'_> {
+        NamesMut { subject: Some(&mut self.subject), ..NamesMut::default() }
+    }
+}

@@ -2,8 +2,8 @@
 
 use roaring::RoaringBitmap;
 
+use super::{Attend, AttendReply};
 use crate::catalog::SheetDef;
-use crate::command::{AttendReply, Reply};
 use crate::day::Day;
 use crate::decide::Context;
 use crate::error::Refusal;
@@ -23,14 +23,9 @@ pub fn today(def: &SheetDef, now: Timestamp) -> Day {
 }
 
 /// Says that a subject was there on a day, or was not.
-pub fn attend(
-    sheet: &Name,
-    day: Option<Day>,
-    subject: &SubjectId,
-    present: bool,
-    context: &Context<'_>,
-    view: &mut View,
-) -> Result<Reply, Stop> {
+pub(crate) fn attend(command: &Attend, context: &Context<'_>, view: &mut View) -> Result<AttendReply, Stop> {
+    let Attend { sheet, day, subject, present } = command;
+    let present = *present;
     let def = context.catalog.sheet(sheet)?;
     let day = day.unwrap_or_else(|| today(def, context.now()));
     let row = Key::Attendee(sheet.clone(), subject.clone());
@@ -54,7 +49,7 @@ pub fn attend(
         limit::pass(def.rate_limit.as_ref(), Some(subject), "", context, view)?;
         change(sheet, day, subject, known, present, view)?
     };
-    Ok(Reply::Attend(AttendReply {
+    Ok(AttendReply {
         sheet: sheet.clone(),
         day,
         subject: subject.clone(),
@@ -62,11 +57,11 @@ pub fn attend(
         changed: was != present,
         count: view.total(&total)?,
         streak: run_up_to(days.bitmap(), day),
-    }))
+    })
 }
 
 /// Changes a day of a subject in all of its places. Gives the days that it has afterwards.
-pub fn change(
+pub(super) fn change(
     sheet: &Name,
     day: Day,
     subject: &SubjectId,
@@ -98,7 +93,7 @@ pub fn change(
 }
 
 /// Makes a subject's days count no more for itself. Says whether it had any. See [`take_back`].
-pub fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
+pub(crate) fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
     let row = Key::Attendee(sheet.clone(), subject.clone());
     let Some(Row::Attendee(mut attendee)) = view.row_uncounted(&row)? else { return Ok(false) };
     if attendee.days.is_empty() && attendee.forgotten.is_empty() {
@@ -112,7 +107,7 @@ pub fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool
 }
 
 /// Takes a forgotten day back from the day itself.
-pub fn take_back(sheet: &Name, day: Day, number: u64, view: &mut View) -> Result<(), Stop> {
+pub(crate) fn take_back(sheet: &Name, day: Day, number: u64, view: &mut View) -> Result<(), Stop> {
     mark(sheet, day, number, false, view)?;
     view.add(&TotalKey::Present { sheet: sheet.clone(), day }, -1).map(|_| ())
 }

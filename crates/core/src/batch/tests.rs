@@ -1,6 +1,6 @@
 //! Several commands as one: all or none, or each on its own.
 
-use crate::command::Command;
+use crate::command::{Batch, Command, Forget, Rehearse};
 use crate::limits::ATOMIC_COMMANDS_MAX;
 use crate::tests::world::World;
 use crate::tests::{check, script};
@@ -79,8 +79,8 @@ fn a_batch_cannot_hold_a_batch() {
     let mut world = World::new();
     let like = script::read(&world, &["relate", "like", "post:1", "alice"]);
     for atomic in [true, false] {
-        let inner = Command::Batch { atomic, commands: vec![like.clone()] };
-        let outer = Command::Batch { atomic, commands: vec![like.clone(), inner] };
+        let inner = Command::from(Batch { atomic, commands: vec![like.clone()] });
+        let outer = Command::from(Batch { atomic, commands: vec![like.clone(), inner] });
         assert_eq!(world.apply(outer, None).reply.unwrap_err().code(), "bad_request");
     }
     script::run(&mut world, "count like post:1 -> 0");
@@ -92,7 +92,7 @@ fn a_batch_has_a_limit_and_may_be_empty() {
     let likes = |many: usize| {
         let commands =
             (0..many).map(|number| script::read(&World::new(), &["relate", "like", "post:1", &format!("s{number}")]));
-        Command::Batch { atomic: true, commands: commands.collect() }
+        Command::from(Batch { atomic: true, commands: commands.collect() })
     };
     assert_eq!(world.apply(likes(ATOMIC_COMMANDS_MAX + 1), None).reply.unwrap_err().code(), "too_large");
     assert!(world.apply(likes(0), None).reply.is_ok());
@@ -105,9 +105,9 @@ fn a_batch_has_a_limit_and_may_be_empty() {
 
 #[test]
 fn a_job_that_begins_inside_a_batch_is_announced_too() {
-    let forget = || Command::Forget { subject: crate::SubjectId::new("alice").unwrap() };
-    let batch = |commands| Command::Batch { atomic: false, commands };
-    assert!(forget().begins_job() && batch(vec![forget()]).begins_job());
-    assert!(!batch(Vec::new()).begins_job());
-    assert!(!Command::Rehearse { commands: vec![forget()] }.begins_job(), "nothing is done");
+    let forget = || Command::from(Forget { subject: crate::SubjectId::new("alice").unwrap() });
+    let batch = |commands| Command::from(Batch { atomic: false, commands });
+    assert!(forget().wakes().jobs && batch(vec![forget()]).wakes().jobs);
+    assert!(!batch(Vec::new()).wakes().jobs);
+    assert!(!Command::from(Rehearse { commands: vec![forget()] }).wakes().jobs, "nothing is done");
 }

@@ -1,12 +1,13 @@
 //! Who leads: scores in order, and the ranks that follow from it.
 
+use super::{ChangeScore, RankAnew, ScoreChange, ScoreReply};
 use crate::catalog::{BoardDef, Ties};
-use crate::command::{Reply, ScoreChange, ScoreReply};
 use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
 use crate::limit;
 use crate::limits::SCORE_MAX;
+use crate::reply::Done;
 use crate::rows::{Among, Board, BoardKey, Key, Row, Score, ScoreKey, Standing};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
@@ -18,13 +19,9 @@ pub fn board_key(def: &BoardDef, now: Timestamp) -> BoardKey {
 }
 
 /// Changes a member's score.
-pub fn score(
-    board: &Name,
-    member: &SubjectId,
-    change: ScoreChange,
-    context: &Context<'_>,
-    view: &mut View,
-) -> Result<Reply, Stop> {
+pub(crate) fn score(command: &ChangeScore, context: &Context<'_>, view: &mut View) -> Result<ScoreReply, Stop> {
+    let ChangeScore { board, member, change } = command;
+    let change = *change;
     let def = context.catalog.board(board)?;
     check(def, change)?;
     let key = ScoreKey { board: board_key(def, context.now()), member: member.clone() };
@@ -57,7 +54,7 @@ pub fn score(
     let rank = after.map(|score| rank(def.ties, &key, score, view));
     let season = def.season.as_ref().map(|_| key.board.season);
     let score = after.map(|after| after.score);
-    Ok(Reply::Score(ScoreReply { board: board.clone(), member: member.clone(), score, rank, changed, season }))
+    Ok(ScoreReply { board: board.clone(), member: member.clone(), score, rank, changed, season })
 }
 
 fn check(def: &BoardDef, change: ScoreChange) -> Result<(), Refusal> {
@@ -82,13 +79,15 @@ fn known(board: &Name, view: &mut View) -> Result<Option<Board>, Stop> {
 }
 
 /// Says how a board is ranked from now on. Whoever asks has seen that it has no members.
-pub fn rank_anew(board: &Name, dense: bool, view: &mut View) -> Result<Reply, Stop> {
+pub(crate) fn rank_anew(command: &RankAnew, view: &mut View) -> Result<Done, Stop> {
+    let RankAnew { board, dense } = command;
+    let dense = *dense;
     let known = known(board, view)?;
     let changed = known.as_ref().is_some_and(|known| known.dense != dense);
     if let Some(known) = known.filter(|_| changed) {
         view.set_uncounted(Key::Board(board.clone()), Some(Row::Board(Board { dense, ..known })))?;
     }
-    Ok(Reply::Done { changed })
+    Ok(Done { changed })
 }
 
 /// Whether a board is ranked as it was filled: another server may have been told otherwise, and ranks would be wrong.
@@ -104,7 +103,7 @@ pub fn check_ties(def: &BoardDef, known: Option<&Board>) -> Result<(), Refusal> 
 }
 
 /// Reads a score.
-pub fn read(key: &ScoreKey, view: &mut View) -> Result<Option<Score>, Stop> {
+pub(crate) fn read(key: &ScoreKey, view: &mut View) -> Result<Option<Score>, Stop> {
     match view.row(&Key::Score(key.clone()))? {
         Some(Row::Score(score)) => Ok(Some(score)),
         None => Ok(None),
@@ -113,7 +112,7 @@ pub fn read(key: &ScoreKey, view: &mut View) -> Result<Option<Score>, Stop> {
 }
 
 /// Writes a score, or takes it away, with what `dense` ranks stand on.
-pub fn put(
+pub(super) fn put(
     def: &BoardDef,
     key: &ScoreKey,
     before: Option<Score>,
@@ -132,7 +131,7 @@ pub fn put(
 
 /// Takes a score away from a board that need not be declared any more, so that nobody knows how its ties were ranked:
 /// by whether its levels are there.
-pub fn take(key: &ScoreKey, score: Score, view: &mut View) -> Result<(), Stop> {
+pub(crate) fn take(key: &ScoreKey, score: Score, view: &mut View) -> Result<(), Stop> {
     let level = level_key(&key.board, score.score)?;
     if view.row_uncounted(&Key::Score(level.clone()))?.is_some() {
         move_level(level, score.score, -1, view)?;

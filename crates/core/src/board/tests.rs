@@ -1,8 +1,9 @@
 //! Boards.
 
+use crate::command::{Command, Forget, RankAnew, Sweep};
+use crate::reply::{Done, Reply};
 use serde_json::json;
 
-use crate::command::{Command, Reply};
 use crate::rows::{Key, Row};
 use crate::tests::counting::{code, name, told, world};
 use crate::time::Stamp;
@@ -18,10 +19,10 @@ fn forgetting_finds_the_scores_of_every_season() {
             told(&mut world, json!({"op": "score", "board": "round", "member": "ann", "score": 5}));
         }
     }
-    let forget = Command::Forget { subject: crate::SubjectId::new("ann").unwrap() };
+    let forget = Command::from(Forget { subject: crate::SubjectId::new("ann").unwrap() });
     let Ok(Reply::Job(job)) = world.apply(forget, None).reply else { panic!() };
     let job = crate::rows::JobId::parse(&job.job).unwrap();
-    let sweep = Command::Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() };
+    let sweep = Command::from(Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() });
     let Ok(Reply::Job(swept)) = world.apply(sweep, None).reply else { panic!() };
     assert!(swept.finished_at.is_some());
     let of_ann = |key: &&Key| matches!(key, Key::Score(key) if key.member.as_str() == "ann");
@@ -67,9 +68,9 @@ fn a_board_is_ranked_in_the_way_in_which_it_was_filled_whatever_a_server_was_tol
         assert_eq!(known.dense, board == "dense");
         known.dense = !known.dense;
         assert_eq!(code(&mut world, score(board, "bob")), "conflict");
-        let anew = Command::RankAnew { board: name(board), dense: board == "dense" };
-        assert_eq!(world.apply(anew.clone(), None).reply, Ok(Reply::Done { changed: true }));
-        assert_eq!(world.apply(anew, None).reply, Ok(Reply::Done { changed: false }));
+        let anew = Command::from(RankAnew { board: name(board), dense: board == "dense" });
+        assert_eq!(world.apply(anew.clone(), None).reply, Ok(Reply::Done(Done { changed: true })));
+        assert_eq!(world.apply(anew, None).reply, Ok(Reply::Done(Done { changed: false })));
         told(&mut world, score(board, "bob"));
     }
 }

@@ -1,6 +1,6 @@
 //! How many times: a number that is added to.
 
-use crate::command::{CountReply, Reply};
+use super::{Add, CounterReply};
 use crate::condition::Facts;
 use crate::decide::Context;
 use crate::error::Refusal;
@@ -14,7 +14,9 @@ use crate::{limit, object};
 const LAST_AT_MS: u64 = 1_000;
 
 /// Adds to a counter.
-pub fn count(counter: &Name, key: &KeyId, by: i64, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(crate) fn add(command: &Add, context: &Context<'_>, view: &mut View) -> Result<CounterReply, Stop> {
+    let Add { counter, key, by } = command;
+    let by = *by;
     let def = context.catalog.counter(counter)?;
     let count_key = CountKey { name: counter.clone(), key: key.clone() };
     let total = TotalKey::Counter(count_key.clone());
@@ -43,7 +45,7 @@ pub fn count(counter: &Name, key: &KeyId, by: i64, context: &Context<'_>, view: 
         view.charge_total();
     }
     let value = view.total(&total)?;
-    Ok(Reply::Count(CountReply { counter: counter.clone(), key: key.clone(), value, changed: by != 0, last_at }))
+    Ok(CounterReply { counter: counter.clone(), key: key.clone(), value, changed: by != 0, last_at })
 }
 
 fn as_object(counter: &Name, key: &KeyId) -> Result<ObjectId, Refusal> {

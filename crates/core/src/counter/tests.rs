@@ -1,8 +1,8 @@
 //! Counters.
 
+use crate::command::{Command, DeleteObject, PutObject};
 use serde_json::json;
 
-use crate::command::Command;
 use crate::tests::counting::{code, told, world};
 
 #[test]
@@ -11,10 +11,12 @@ fn a_counter_asks_its_condition_and_keeps_when() {
     let add = |by: i64| json!({"op": "count", "counter": "reads", "key": "post:1", "by": by});
     assert_eq!(code(&mut world, add(1)), "condition_failed");
     assert_eq!(code(&mut world, json!({"op": "count", "counter": "reads", "key": "home"})), "bad_request");
-    let put = |status: &str| Command::PutObject {
-        object: crate::ObjectId::new("post:1").unwrap(),
-        status: Some(status.into()),
-        attributes: Default::default(),
+    let put = |status: &str| {
+        Command::from(PutObject {
+            object: crate::ObjectId::new("post:1").unwrap(),
+            status: Some(status.into()),
+            attributes: Default::default(),
+        })
     };
     world.apply(put("published"), None).reply.unwrap();
     world.now_ms = 5_000;
@@ -26,7 +28,7 @@ fn a_counter_asks_its_condition_and_keeps_when() {
     let later = told(&mut world, add(1));
     assert_eq!((&later["value"], &later["last_at"]), (&json!(-1), &json!("1970-01-01T00:00:06.500Z")));
     // An object that goes takes its counters with it.
-    world.apply(Command::DeleteObject { object: crate::ObjectId::new("post:1").unwrap() }, None).reply.unwrap();
+    world.apply(Command::from(DeleteObject { object: crate::ObjectId::new("post:1").unwrap() }), None).reply.unwrap();
     world.apply(put("published"), None).reply.unwrap();
     let anew = told(&mut world, add(1));
     assert_eq!((&anew["value"], &anew["last_at"]), (&json!(1), &json!("1970-01-01T00:00:06.500Z")));

@@ -1,13 +1,13 @@
 //! Long work in short steps. A step names the edges that it found; the rule looks at each again,
 //! so a step that comes late or twice does no harm.
 
-use crate::command::{JobReply, Reply};
+use super::{JobReply, Sweep};
 use crate::decide::Context;
 use crate::error::Refusal;
 use crate::limits::SWEEP_EDGES_MAX;
+use crate::reply::Done;
 use crate::rows::{Edge, EdgeKey, Job, JobId, JobKind, Key, Row, TotalKey, Work};
 use crate::subject::forget;
-use crate::time::Stamp;
 use crate::view::{Stop, View};
 use crate::{relation, subject};
 
@@ -45,7 +45,7 @@ impl Work {
 }
 
 /// Writes down a job. One that does the same and has not ended goes on, and also takes what has come since.
-pub fn begin(work: Work, context: &Context<'_>, view: &mut View) -> Result<(JobId, Job), Stop> {
+pub(crate) fn begin(work: Work, context: &Context<'_>, view: &mut View) -> Result<(JobId, Job), Stop> {
     let id = work.id().unwrap_or(JobId(context.id));
     let job = match view.row_uncounted(&Key::Job(id))? {
         Some(Row::Job(job)) if job.finished_at.is_none() && job.work != work => {
@@ -59,13 +59,9 @@ pub fn begin(work: Work, context: &Context<'_>, view: &mut View) -> Result<(JobI
 }
 
 /// Changes these edges; or, when none are left of those made before a time, ends the job.
-pub fn sweep(
-    id: JobId,
-    before: Stamp,
-    edges: &[EdgeKey],
-    context: &Context<'_>,
-    view: &mut View,
-) -> Result<Reply, Stop> {
+pub(crate) fn sweep(command: &Sweep, context: &Context<'_>, view: &mut View) -> Result<JobReply, Stop> {
+    let Sweep { job: id, before, edges } = command;
+    let (id, before) = (*id, *before);
     if edges.len() > SWEEP_EDGES_MAX {
         return Err(Refusal::TooLarge(format!("a step takes at most {SWEEP_EDGES_MAX} edges")).into());
     }
@@ -77,7 +73,7 @@ pub fn sweep(
         return Err(Refusal::Conflict(format!("a {} has no edges to step over", job.work.name())).into());
     }
     if job.finished_at.is_some() {
-        return Ok(Reply::Job(JobReply::new(id, &job)));
+        return Ok(JobReply::new(id, &job));
     }
     // A job to hide that was overtaken by a restore has nothing left to do; the other way round,
     // an edge of a subject that is suspended again stays hidden.
@@ -91,7 +87,7 @@ pub fn sweep(
         job.edges += steps(&job, edges, context, view)?;
     }
     view.set_uncounted(Key::Job(id), Some(Row::Job(job.clone())))?;
-    Ok(Reply::Job(JobReply::new(id, &job)))
+    Ok(JobReply::new(id, &job))
 }
 
 /// Does what is left besides edges, and ends the job if that was all.
@@ -200,7 +196,7 @@ fn is_older_than_its_stamp(key: &EdgeKey, job: &Job, context: &Context<'_>, view
 }
 
 /// Drops jobs that ended long enough ago: nobody asks for them any more.
-pub fn expire(jobs: &[JobId], context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn expire(jobs: &[JobId], context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
     let keys: Vec<Key> = jobs.iter().copied().map(Key::Job).collect();
     view.want(&keys, &[])?;
     let mut changed = false;
@@ -211,5 +207,5 @@ pub fn expire(jobs: &[JobId], context: &Context<'_>, view: &mut View) -> Result<
             changed = true;
         }
     }
-    Ok(Reply::Done { changed })
+    Ok(Done { changed })
 }

@@ -1,9 +1,9 @@
 //! API keys: made once, revoked once, never shown again.
 
-use crate::command::Reply;
 use crate::decide::Context;
 use crate::error::Refusal;
 use crate::limits::LABEL_BYTES_MAX;
+use crate::reply::Done;
 use crate::rows::{ApiKey, Key, Row};
 use crate::view::{Stop, View};
 
@@ -13,7 +13,7 @@ fn is_id(id: &str) -> bool {
 }
 
 /// Stores a key, made at the stamped time.
-pub fn put(id: &str, key: &ApiKey, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn put(id: &str, key: &ApiKey, context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
     if !is_id(id) {
         return Err(
             Refusal::bad_request(format!("a key's id has 1 to {LABEL_BYTES_MAX} visible ASCII characters")).into()
@@ -30,11 +30,11 @@ pub fn put(id: &str, key: &ApiKey, context: &Context<'_>, view: &mut View) -> Re
         return Err(Refusal::Conflict(format!("there is a key `{id}` already")).into());
     }
     view.set(row_key, Some(Row::ApiKey(ApiKey { created_at: context.now(), ..key.clone() })))?;
-    Ok(Reply::Done { changed: true })
+    Ok(Done { changed: true })
 }
 
 /// Ends a key. It stays listed, so that it is known what it was.
-pub fn revoke(id: &str, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn revoke(id: &str, context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
     if !is_id(id) {
         return Err(Refusal::NotFound("there is no key with such an id".into()).into());
     }
@@ -43,9 +43,9 @@ pub fn revoke(id: &str, context: &Context<'_>, view: &mut View) -> Result<Reply,
         return Err(Refusal::NotFound(format!("there is no key `{id}`")).into());
     };
     if key.revoked_at.is_some() {
-        return Ok(Reply::Done { changed: false });
+        return Ok(Done { changed: false });
     }
     let revoked = ApiKey { revoked_at: Some(context.now()), ..key };
     view.set(row_key, Some(Row::ApiKey(revoked)))?;
-    Ok(Reply::Done { changed: true })
+    Ok(Done { changed: true })
 }

@@ -1,7 +1,8 @@
 //! API keys: made once, revoked once, kept for the record.
 
-use crate::command::{Command, Reply};
+use crate::command::{Command, PutApiKey, RevokeApiKey};
 use crate::limits::LABEL_BYTES_MAX;
+use crate::reply::{Done, Reply};
 use crate::rows::{ApiKey, Key, Role, Row};
 use crate::tests::world::World;
 use crate::time::Timestamp;
@@ -14,18 +15,18 @@ fn put(id: &str, name: &str) -> Command {
         created_at: Timestamp(1_000),
         revoked_at: None,
     };
-    Command::PutApiKey { id: id.into(), key }
+    Command::from(PutApiKey { id: id.into(), key })
 }
 
 fn revoke(id: &str) -> Command {
-    Command::RevokeApiKey { id: id.into() }
+    Command::from(RevokeApiKey { id: id.into() })
 }
 
 /// `changed`, `same`, or the code of the refusal.
 fn outcome(world: &mut World, command: Command) -> &'static str {
     match world.apply(command, None).reply {
-        Ok(Reply::Done { changed: true }) => "changed",
-        Ok(Reply::Done { changed: false }) => "same",
+        Ok(Reply::Done(Done { changed: true })) => "changed",
+        Ok(Reply::Done(Done { changed: false })) => "same",
         Ok(other) => panic!("{other:?}"),
         Err(refusal) => refusal.code().name(),
     }

@@ -3,18 +3,21 @@
 //! The time is that of the store where several servers share one, and that of the runner where they do not. So clocks
 //! that differ do not widen a limit.
 
+use super::{Take, TakeReply};
 use crate::catalog::{Algorithm, LimitDef, Per, RateLimit};
-use crate::command::{Reply, TakeReply};
 use crate::decide::Context;
 use crate::error::{Exhausted, Refusal};
 use crate::hash::digest_text;
-use crate::id::{KeyId, Name, SubjectId};
+use crate::id::SubjectId;
+use crate::reply::Done;
 use crate::rows::{Key, LimitKey, Row, Used, UsedState};
 use crate::time::{AHEAD_US_MAX, Stamp, Timestamp};
 use crate::view::{Stop, View};
 
 /// Uses some of a limit.
-pub fn take(limit: &Name, key: &KeyId, cost: u64, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(crate) fn take(command: &Take, context: &Context<'_>, view: &mut View) -> Result<TakeReply, Stop> {
+    let Take { limit, key, cost } = command;
+    let cost = *cost;
     let def = context.catalog.limit(limit)?;
     if cost == 0 || cost > def.amount {
         return Err(
@@ -22,7 +25,7 @@ pub fn take(limit: &Name, key: &KeyId, cost: u64, context: &Context<'_>, view: &
         );
     }
     let room = spend(def, &limit_key(def, key.as_str()), cost, context, view)?;
-    Ok(Reply::Take(TakeReply {
+    Ok(TakeReply {
         limit: limit.clone(),
         key: key.clone(),
         allowed: true,
@@ -30,16 +33,16 @@ pub fn take(limit: &Name, key: &KeyId, cost: u64, context: &Context<'_>, view: &
         reset_ms: room.reset_us.div_ceil(1_000),
         amount: def.amount,
         window_ms: def.window_us.div_ceil(1_000),
-    }))
+    })
 }
 
 /// The row of a limit that another capability's write has to pass, for whoever names rows at once.
-pub fn row(limit: Option<&RateLimit>, subject: Option<&SubjectId>, object: &str) -> Option<Key> {
+pub(crate) fn row(limit: Option<&RateLimit>, subject: Option<&SubjectId>, object: &str) -> Option<Key> {
     limit.map(|limit| Key::Limit(limit_key(&limit.limit, whose(limit, subject, object))))
 }
 
 /// Uses a limit once, for a write of another capability that is about to take effect.
-pub fn pass(
+pub(crate) fn pass(
     limit: Option<&RateLimit>,
     subject: Option<&SubjectId>,
     object: &str,
@@ -242,7 +245,7 @@ fn idle_at(def: &LimitDef, state: &UsedState) -> u64 {
 }
 
 /// Drops what says nothing any more; of the others, says when to look again.
-pub fn expire(limits: &[LimitKey], context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn expire(limits: &[LimitKey], context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
     let keys: Vec<Key> = limits.iter().cloned().map(Key::Limit).collect();
     view.want(&keys, &[])?;
     let mut changed = false;
@@ -256,7 +259,7 @@ pub fn expire(limits: &[LimitKey], context: &Context<'_>, view: &mut View) -> Re
         view.set_uncounted(key, next)?;
         changed = true;
     }
-    Ok(Reply::Done { changed })
+    Ok(Done { changed })
 }
 
 /// A limit that is not declared any more is idle.

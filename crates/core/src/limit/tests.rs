@@ -1,10 +1,11 @@
 //! `limit_per_subject` is decided on the same rows as the edge: semantics 6.
 
+use crate::command::{Command, ExpireLimits, Once, Relate};
+use crate::reply::{Done, Reply};
 use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::command::{Command, Once, Reply};
 use crate::decide::decide;
 use crate::error::Refusal;
 use crate::id::{Name, ObjectId, SubjectId};
@@ -83,7 +84,7 @@ fn only_a_limited_relation_stands_on_its_total() {
         let (name, subject) = (Name::new(relation).unwrap(), SubjectId::new("alice").unwrap());
         let object = ObjectId::new("post:1").unwrap();
         let total = TotalKey::Subject { subject: subject.clone(), relation: name.clone() };
-        let command = Command::Relate { relation: name, object, subject, kind: None, meta: None };
+        let command = Command::from(Relate { relation: name, object, subject, kind: None, meta: None });
         let call = crate::command::Call::system(command);
         let mut view = View::default();
         while decide(&call, Stamp(1), Stamp(1), 1, &world.catalog, &mut view) == Err(Stop::Miss) {
@@ -142,12 +143,12 @@ fn what_is_known_of_a_limit_goes_when_it_says_nothing_any_more() {
     let limits: Vec<_> =
         world.rows.keys().filter_map(|key| if let Key::Limit(key) = key { Some(key.clone()) } else { None }).collect();
     assert_eq!(limits.len(), 2);
-    let expire = Command::ExpireLimits { limits };
-    assert_eq!(world.apply(expire.clone(), None).reply, Ok(Reply::Done { changed: false }));
+    let expire = Command::from(ExpireLimits { limits });
+    assert_eq!(world.apply(expire.clone(), None).reply, Ok(Reply::Done(Done { changed: false })));
     world.now_ms += 500;
     told(&mut world, json!({"op": "take", "limit": "log", "key": "ann"}));
     world.now_ms += 700;
-    assert_eq!(world.apply(expire.clone(), None).reply, Ok(Reply::Done { changed: true }));
+    assert_eq!(world.apply(expire.clone(), None).reply, Ok(Reply::Done(Done { changed: true })));
     let left = |world: &World| world.rows.keys().filter(|key| matches!(key, Key::Limit(_))).count();
     assert_eq!(left(&world), 1, "one was used since");
     world.now_ms += 1_000;

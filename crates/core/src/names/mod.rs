@@ -3,4 +3,36 @@
 pub mod rows;
 mod rule;
 
-pub use rule::{all, declare};
+use crate::decide::Context;
+use crate::id::SubjectId;
+use crate::operation::{About, Operation, operations};
+use crate::reply::Done;
+use crate::view::{Stop, View};
+
+pub(crate) use rule::all;
+
+/// Writes down which names are declared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Declare;
+
+operations!(Names: Declare);
+
+impl Operation for Declare {
+    type Reply = Done;
+
+    fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
+        rule::declare(context, view)
+    }
+
+    fn about(&self) -> About<'_> {
+        About::system()
+    }
+
+    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        None
+    }
+
+    fn written(&self) -> Option<serde_json::Value> {
+        None
+    }
+}

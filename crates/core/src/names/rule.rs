@@ -3,26 +3,26 @@
 use std::collections::BTreeSet;
 
 use crate::catalog::Catalog;
-use crate::command::Reply;
 use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::Name;
+use crate::reply::Done;
 use crate::rows::{Key, Names, Row};
 use crate::view::{Stop, View};
 
 /// Writes down what is declared now beside what was.
-pub fn declare(context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn declare(context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
     let before = written(view)?;
     let after = with_declared(before.clone(), context.catalog);
     let changed = after != before;
     if changed {
         view.set_uncounted(Key::Names, Some(Row::Names(after)))?;
     }
-    Ok(Reply::Done { changed })
+    Ok(Done { changed })
 }
 
 /// What is declared, and what was.
-pub fn all(context: &Context<'_>, view: &mut View) -> Result<Names, Stop> {
+pub(crate) fn all(context: &Context<'_>, view: &mut View) -> Result<Names, Stop> {
     Ok(with_declared(written(view)?, context.catalog))
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::command::{JobReply, ObjectReply, Reply};
+use super::ObjectReply;
 use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::{ObjectId, SubjectId};
-use crate::job;
+use crate::job::{self, JobReply};
 use crate::limits::LABEL_BYTES_MAX;
 use crate::meta::{self, Meta};
 use crate::rows::{Key, Object, Row, Work};
@@ -14,13 +14,13 @@ use crate::subject::forget;
 use crate::view::{Stop, View};
 
 /// Registers an object, or changes what it was registered with.
-pub fn put(
+pub(super) fn put(
     id: &ObjectId,
     status: Option<&str>,
     attributes: &Meta,
     context: &Context<'_>,
     view: &mut View,
-) -> Result<Reply, Stop> {
+) -> Result<ObjectReply, Stop> {
     if status.is_some_and(|text| text.is_empty() || text.len() > LABEL_BYTES_MAX) {
         return Err(Refusal::bad_request(format!("status has 1 to {LABEL_BYTES_MAX} bytes")).into());
     }
@@ -45,23 +45,23 @@ pub fn put(
             object
         }
     };
-    Ok(Reply::Object(ObjectReply { changed: Some(!same), ..show(id, object) }))
+    Ok(ObjectReply { changed: Some(!same), ..show(id, object) })
 }
 
 /// Removes an object at once, and its edges by a job. Also for an object that was never
 /// registered, since its edges may be there all the same.
-pub fn delete(id: &ObjectId, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn delete(id: &ObjectId, context: &Context<'_>, view: &mut View) -> Result<JobReply, Stop> {
     let existing = read(id, view)?;
     forget::counted_of(id.as_str(), context, view)?;
     let (job, row) = job::begin(Work::Clear { object: id.clone() }, context, view)?;
     if existing.is_some() {
         view.set(Key::Object(id.clone()), None)?;
     }
-    Ok(Reply::Job(JobReply::new(job, &row)))
+    Ok(JobReply::new(job, &row))
 }
 
 /// Reads an object.
-pub fn read(id: &ObjectId, view: &mut View) -> Result<Option<Object>, Stop> {
+pub(crate) fn read(id: &ObjectId, view: &mut View) -> Result<Option<Object>, Stop> {
     match view.row(&Key::Object(id.clone()))? {
         Some(Row::Object(object)) => Ok(Some(object)),
         None => Ok(None),

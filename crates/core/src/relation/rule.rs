@@ -1,7 +1,7 @@
 //! Likes, bookmarks, favourites, reactions: an edge is there or it is not, and its counts follow.
 
+use super::EdgeReply;
 use crate::catalog::RelationDef;
-use crate::command::{EdgeReply, Reply};
 use crate::condition::{Condition, Facts};
 use crate::decide::Context;
 use crate::error::Refusal;
@@ -17,13 +17,13 @@ pub fn edge_key(relation: &Name, object: &ObjectId, subject: &SubjectId) -> Edge
 }
 
 /// Makes sure that the edge is there.
-pub fn relate(
+pub(super) fn relate(
     key: &EdgeKey,
     kind: Option<&Name>,
     meta: Option<&Meta>,
     context: &Context<'_>,
     view: &mut View,
-) -> Result<Reply, Stop> {
+) -> Result<EdgeReply, Stop> {
     let relation = context.catalog.relation(&key.relation)?;
     check_request(relation, kind, meta)?;
     want(relation, key, relation.when.relate.as_ref(), view)?;
@@ -44,7 +44,7 @@ pub fn relate(
 }
 
 /// Makes sure that the edge is not there.
-pub fn unrelate(key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn unrelate(key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result<EdgeReply, Stop> {
     let relation = context.catalog.relation(&key.relation)?;
     let condition = relation.when.unrelate.as_ref();
     want(relation, key, condition, view)?;
@@ -72,13 +72,13 @@ pub fn unrelate(key: &EdgeKey, context: &Context<'_>, view: &mut View) -> Result
 }
 
 /// Relates what is not related, and unrelates what is.
-pub fn toggle(
+pub(super) fn toggle(
     key: &EdgeKey,
     kind: Option<&Name>,
     meta: Option<&Meta>,
     context: &Context<'_>,
     view: &mut View,
-) -> Result<Reply, Stop> {
+) -> Result<EdgeReply, Stop> {
     let relation = context.catalog.relation(&key.relation)?;
     want(relation, key, None, view)?;
     let subject = subject::read(&key.subject, view)?;
@@ -89,7 +89,7 @@ pub fn toggle(
 }
 
 /// Takes an edge away with everything that counts it. Jobs use it too.
-pub fn remove(key: &EdgeKey, edge: &Edge, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
+pub(crate) fn remove(key: &EdgeKey, edge: &Edge, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
     uncount(key, edge, context, view)?;
     view.set(Key::Edge(key.clone()), None)
 }
@@ -115,7 +115,7 @@ fn uncount(key: &EdgeKey, edge: &Edge, context: &Context<'_>, view: &mut View) -
 }
 
 /// Hides an edge or shows it again; the subject's own total counts both.
-pub fn set_hidden(key: &EdgeKey, edge: &Edge, hidden: bool, view: &mut View) -> Result<(), Stop> {
+pub(crate) fn set_hidden(key: &EdgeKey, edge: &Edge, hidden: bool, view: &mut View) -> Result<(), Stop> {
     let shown = Edge { hidden: false, ..edge.clone() };
     for total in key.totals(&shown).filter(|total| !matches!(total, TotalKey::Subject { .. })) {
         view.add(&total, if hidden { -1 } else { 1 })?;
@@ -228,7 +228,7 @@ fn create(
     meta: Option<&Meta>,
     context: &Context<'_>,
     view: &mut View,
-) -> Result<Reply, Stop> {
+) -> Result<EdgeReply, Stop> {
     let subject = subject::read(&key.subject, view)?;
     if let Some(limit) = relation.limit_per_subject {
         if view.total_decided(&subject_total(key))? - forgotten_of(&subject, &key.relation) >= i64::from(limit) {
@@ -262,7 +262,7 @@ fn relate_again(
     meta: Option<&Meta>,
     context: &Context<'_>,
     view: &mut View,
-) -> Result<Reply, Stop> {
+) -> Result<EdgeReply, Stop> {
     if kind != edge.kind.as_ref() {
         pass_limit(relation, key, context, view)?;
         remove(key, &edge, context, view)?;
@@ -297,17 +297,17 @@ fn relate_again(
     active(key, &next, changed, view)
 }
 
-fn active(key: &EdgeKey, edge: &Edge, changed: bool, view: &mut View) -> Result<Reply, Stop> {
-    Ok(Reply::Edge(EdgeReply {
+fn active(key: &EdgeKey, edge: &Edge, changed: bool, view: &mut View) -> Result<EdgeReply, Stop> {
+    Ok(EdgeReply {
         created_at: Some(edge.created.time()),
         kind: edge.kind.clone(),
         meta: Some(edge.meta.clone()),
         ..reply(key, true, changed, view)?
-    }))
+    })
 }
 
-fn inactive(key: &EdgeKey, changed: bool, view: &mut View) -> Result<Reply, Stop> {
-    Ok(Reply::Edge(reply(key, false, changed, view)?))
+fn inactive(key: &EdgeKey, changed: bool, view: &mut View) -> Result<EdgeReply, Stop> {
+    reply(key, false, changed, view)
 }
 
 fn reply(key: &EdgeKey, active: bool, changed: bool, view: &mut View) -> Result<EdgeReply, Stop> {

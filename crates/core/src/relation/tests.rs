@@ -1,7 +1,8 @@
 //! An edge is there or it is not: semantics 1 to 5 and 8 of relations.
 
-use crate::command::{Command, Reply};
+use crate::command::{Command, Relate};
 use crate::id::{Name, ObjectId, SubjectId};
+use crate::reply::Reply;
 use crate::tests::check;
 use crate::tests::world::World;
 
@@ -168,13 +169,13 @@ fn a_relation_that_is_not_declared_is_refused() {
 #[test]
 fn an_answer_says_all_that_the_contract_promises() {
     let mut world = World::new();
-    let command = Command::Relate {
+    let command = Command::from(Relate {
         relation: Name::new("like").unwrap(),
         object: ObjectId::new("post:1").unwrap(),
         subject: SubjectId::new("alice").unwrap(),
         kind: None,
         meta: None,
-    };
+    });
     let reply = world.apply(command, None).reply.unwrap();
     assert_eq!(
         serde_json::to_value(&reply).unwrap(),
@@ -183,5 +184,5 @@ fn an_answer_says_all_that_the_contract_promises() {
             "count": 1, "created_at": "1970-01-01T00:00:01.000Z", "meta": null,
         })
     );
-    assert!(matches!(reply, Reply::Edge(_)));
+    assert!(matches!(reply, Reply::Relation(_)));
 }

@@ -6,4 +6,40 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use rule::{decide, expire};
+use crate::decide::Context;
+use crate::id::SubjectId;
+use crate::operation::{About, Operation, operations};
+use crate::reply::Done;
+use crate::rows::ReplayKey;
+use crate::view::{Stop, View};
+
+pub(crate) use rule::decide;
+
+/// Drops remembered answers that have expired.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExpireReplays {
+    /// Which; those that are still needed are kept.
+    pub replays: Vec<ReplayKey>,
+}
+
+operations!(Replay: ExpireReplays);
+
+impl Operation for ExpireReplays {
+    type Reply = Done;
+
+    fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
+        rule::expire(&self.replays, context, view)
+    }
+
+    fn about(&self) -> About<'_> {
+        About::system().weighing(self.replays.len())
+    }
+
+    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        None
+    }
+
+    fn written(&self) -> Option<serde_json::Value> {
+        None
+    }
+}

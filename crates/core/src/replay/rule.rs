@@ -7,16 +7,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::remembered;
-use crate::command::{Command, Once, Reply};
+use crate::batch;
+use crate::command::{Command, Once};
 use crate::decide::{Context, attempt};
 use crate::error::Refusal;
 use crate::limits::{ATOMIC_COMMANDS_MAX, REMEMBERED_BYTES_MAX, REMEMBERED_COMMAND_BYTES_MAX};
 use crate::prints;
+use crate::reply::{Done, Reply};
 use crate::rows::{Key, Replay, ReplayKey, Row};
 use crate::view::{Stop, View};
 
 /// Answers from memory, or decides and remembers. Says whether it was a replay.
-pub fn decide(
+pub(crate) fn decide(
     once: &Once,
     command: &Command,
     context: &Context<'_>,
@@ -55,7 +57,7 @@ pub fn decide(
 fn kept(reply: &Result<Reply, Refusal>, command: &Command) -> Result<String, Refusal> {
     let write = |reply| serde_json::to_string(reply).map_err(|error| Refusal::Broken(error.to_string()));
     let answer = write(reply)?;
-    let commands = if let Command::Batch { commands, .. } = command { commands.len() } else { 1 };
+    let commands = if let Command::Batch(batch::Command::Batch(batch)) = command { batch.commands.len() } else { 1 };
     if answer.len() <= answer_bytes_max(commands) {
         return Ok(answer);
     }
@@ -109,7 +111,7 @@ fn first_difference(stored: &[(String, u64)], sent: &[(String, u64)]) -> Option<
 }
 
 /// Drops remembered answers that have expired.
-pub fn expire(replays: &[ReplayKey], context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn expire(replays: &[ReplayKey], context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
     let keys: Vec<Key> = replays.iter().cloned().map(Key::Replay).collect();
     view.want(&keys, &[])?;
     let mut changed = false;
@@ -121,5 +123,5 @@ pub fn expire(replays: &[ReplayKey], context: &Context<'_>, view: &mut View) -> 
             changed = true;
         }
     }
-    Ok(Reply::Done { changed })
+    Ok(Done { changed })
 }

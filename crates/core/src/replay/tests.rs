@@ -1,10 +1,10 @@
 //! Idempotency keys: one effect and one answer, however often a request is sent.
 
+use crate::command::{Batch, Command, Once, Relate, Toggle};
 use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::command::{Command, Once};
 use crate::prints;
 use crate::rows::{Key, ReplayKey, Row};
 use crate::tests::world::World;
@@ -171,14 +171,16 @@ fn a_replay_is_the_very_same_answer() {
 fn the_answer_to_a_batch_with_long_names_is_kept_whole() {
     let mut world = World::new();
     let name = |prefix: &str, n: usize| format!("{prefix}{n:0>width$}", width = 256 - prefix.len());
-    let commands = (0..500).map(|n| Command::Relate {
-        relation: crate::Name::new("like").unwrap(),
-        object: crate::ObjectId::new(&format!("post:{}", name("p", n))).unwrap(),
-        subject: crate::SubjectId::new(&name("s", n)).unwrap(),
-        kind: None,
-        meta: None,
+    let commands = (0..500).map(|n| {
+        Command::from(Relate {
+            relation: crate::Name::new("like").unwrap(),
+            object: crate::ObjectId::new(&format!("post:{}", name("p", n))).unwrap(),
+            subject: crate::SubjectId::new(&name("s", n)).unwrap(),
+            kind: None,
+            meta: None,
+        })
     });
-    let command = Command::Batch { atomic: true, commands: commands.collect() };
+    let command = Command::from(Batch { atomic: true, commands: commands.collect() });
     let once = || Some(Once { key: ReplayKey { caller: "app".into(), key: "k".into() }, fields: Arc::default() });
     let first = world.apply(command.clone(), once());
     let again = world.apply(command, once());
@@ -205,12 +207,14 @@ fn a_remembered_row_is_bounded_and_names_nobody() {
         assert!(world.apply(command, Some(once)).replayed);
         Some(text.len())
     };
-    let toggle = |subject: &str, keys| Command::Toggle {
-        relation: crate::Name::new("note").unwrap(),
-        object: crate::ObjectId::new("post:secret").unwrap(),
-        subject: crate::SubjectId::new(subject).unwrap(),
-        kind: None,
-        meta: Some(Arc::new(meta(keys))),
+    let toggle = |subject: &str, keys| {
+        Command::from(Toggle {
+            relation: crate::Name::new("note").unwrap(),
+            object: crate::ObjectId::new("post:secret").unwrap(),
+            subject: crate::SubjectId::new(subject).unwrap(),
+            kind: None,
+            meta: Some(Arc::new(meta(keys))),
+        })
     };
     for keys in [1, prints::PARTS_MAX, 900] {
         let bytes = bytes_of(toggle(&format!("secret-{keys}"), keys), json!({"meta": meta(keys)}), 1);
@@ -219,5 +223,5 @@ fn a_remembered_row_is_bounded_and_names_nobody() {
     assert_eq!(bytes_of(toggle("secret", 100_000), json!({"meta": meta(100_000)}), 1), None, "too large to be done");
     let commands: Vec<Command> = (0..500).map(|n| toggle(&format!("secret-in-batch-{n}"), 40)).collect();
     let body = json!({"commands": (0..500).map(|n| json!({"secret": n})).collect::<Vec<_>>()});
-    assert!(bytes_of(Command::Batch { atomic: true, commands }, body, 500).is_some());
+    assert!(bytes_of(Command::from(Batch { atomic: true, commands }), body, 500).is_some());
 }

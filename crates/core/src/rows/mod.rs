@@ -7,6 +7,7 @@ mod declared;
 #[cfg(test)]
 mod tests;
 mod total;
+mod typed;
 
 use serde::{Deserialize, Serialize};
 

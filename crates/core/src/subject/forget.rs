@@ -30,7 +30,7 @@ fn each(outcomes: impl Iterator<Item = Result<bool, Stop>>) -> Result<bool, Stop
 
 /// Takes what a subject could still add to: scores of the seasons that are on, and its days, which only count for
 /// their days from now on, until the job takes them back.
-pub fn at_once(subject: &SubjectId, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
+pub(crate) fn at_once(subject: &SubjectId, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
     let names = names::all(context, view)?;
     each(names.sheets.iter().map(|sheet| attendance::forget(sheet, subject, view)))?;
     each(names.boards.iter().map(|name| {
@@ -42,7 +42,12 @@ pub fn at_once(subject: &SubjectId, context: &Context<'_>, view: &mut View) -> R
 
 /// Takes back the days and the scores of a subject, in all that is or was declared. Says whether there are more. A sketch
 /// knows nobody's name, so there is nothing to take out of it.
-pub fn counted(subject: &SubjectId, before: Stamp, context: &Context<'_>, view: &mut View) -> Result<bool, Stop> {
+pub(crate) fn counted(
+    subject: &SubjectId,
+    before: Stamp,
+    context: &Context<'_>,
+    view: &mut View,
+) -> Result<bool, Stop> {
     let names = names::all(context, view)?;
     let days = each(names.sheets.iter().map(|sheet| days(sheet, subject, view)));
     let scores = each(names.boards.iter().map(|name| scores(name, subject, before, context, view)));
@@ -109,7 +114,7 @@ fn days(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop
 }
 
 /// Takes back what was counted of an object, in all that is or was declared.
-pub fn counted_of(id: &str, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
+pub(crate) fn counted_of(id: &str, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
     let Ok(key) = KeyId::new(id) else { return Ok(()) };
     let names = names::all(context, view)?;
     let of = |name: &Name| CountKey { name: name.clone(), key: key.clone() };

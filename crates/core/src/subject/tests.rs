@@ -1,8 +1,9 @@
 //! A subject as a whole: forgotten, suspended, restored. Semantics 11.
 
+use crate::command::{Attend, ChangeScore, Command, Forget, ScoreChange, Sweep};
+use crate::reply::Reply;
 use serde_json::json;
 
-use crate::command::{Command, Reply, ScoreChange};
 use crate::day::Day;
 use crate::id::{Name, SubjectId};
 use crate::rows::Key;
@@ -239,8 +240,8 @@ fn nobody_is_called_me() {
         "#,
     );
     let (name, me) = (|text: &str| Name::new(text).unwrap(), SubjectId::new("me").unwrap());
-    let attend = |present| Command::Attend { sheet: name("daily"), day: None, subject: me.clone(), present };
-    let score = |change| Command::Score { board: name("points"), member: me.clone(), change };
+    let attend = |present| Command::from(Attend { sheet: name("daily"), day: None, subject: me.clone(), present });
+    let score = |change| Command::from(ChangeScore { board: name("points"), member: me.clone(), change });
     let code = |command| World::new().apply(command, None).reply.unwrap_err().code();
     for refused in [attend(true), score(ScoreChange::By(1)), score(ScoreChange::To(1))] {
         assert_eq!(code(refused), "bad_request");
@@ -254,12 +255,12 @@ fn whoever_is_forgotten_was_never_there() {
     let mut world = world();
     let days = 150;
     for day in 0..days {
-        let command = Command::Attend {
+        let command = Command::from(Attend {
             sheet: name("daily"),
             day: Some(Day(day)),
             subject: crate::SubjectId::new("ann").unwrap(),
             present: true,
-        };
+        });
         world.apply(command, None).reply.unwrap();
     }
     world.now_ms = 1_000 * 86_400_000;
@@ -268,13 +269,13 @@ fn whoever_is_forgotten_was_never_there() {
         told(&mut world, score("ann"));
         told(&mut world, score("bob"));
     }
-    let forget = Command::Forget { subject: crate::SubjectId::new("ann").unwrap() };
+    let forget = Command::from(Forget { subject: crate::SubjectId::new("ann").unwrap() });
     let Ok(Reply::Job(job)) = world.apply(forget, None).reply else { panic!() };
     let job = crate::rows::JobId::parse(&job.job).unwrap();
     let mut steps = 0;
     loop {
         steps += 1;
-        let sweep = Command::Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() };
+        let sweep = Command::from(Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() });
         let Ok(Reply::Job(left)) = world.apply(sweep, None).reply else { panic!() };
         if left.finished_at.is_some() {
             break;

@@ -7,10 +7,11 @@ use serde_json::json;
 use super::world::World;
 use crate::RelationDef;
 use crate::catalog::{Algorithm, BoardDef, CounterDef, LimitDef, Per, RateLimit, ReadPolicy, SheetDef, Ties};
-use crate::command::{Command, Reply};
+use crate::command::Command;
 use crate::condition::Condition;
 use crate::error::Refusal;
 use crate::id::Name;
+use crate::reply::Reply;
 use crate::schedule::Schedule;
 
 pub(crate) fn name(text: &str) -> Name {

@@ -1,10 +1,14 @@
 //! Reads the lines of a script, and writes answers down as a script has them.
 
+use crate::command::{
+    Batch, Command, Decided, DeleteObject, ExpireReplays, Forget, Once, PutObject, Relate, Repair, Restore, Suspend,
+    Sweep, Toggle, Unrelate,
+};
+use crate::reply::{Done, Reply};
 use std::sync::Arc;
 
 use super::world::World;
 use crate::catalog::RelationDef;
-use crate::command::{Command, Decided, Once, Reply};
 use crate::error::Refusal;
 use crate::hash::fingerprint;
 use crate::id::{Name, ObjectId, SubjectId};
@@ -84,46 +88,46 @@ fn once(key: &str, words: &[&str]) -> Once {
 /// Reads a command.
 pub(crate) fn read(world: &World, words: &[&str]) -> Command {
     match words {
-        ["relate", relation, id, who, options @ ..] => Command::Relate {
+        ["relate", relation, id, who, options @ ..] => Command::from(Relate {
             relation: name(relation),
             object: object(id),
             subject: subject(who),
             kind: option(options, "kind").map(name),
             meta: option(options, "meta").map(meta),
-        },
-        ["toggle", relation, id, who, options @ ..] => Command::Toggle {
+        }),
+        ["toggle", relation, id, who, options @ ..] => Command::from(Toggle {
             relation: name(relation),
             object: object(id),
             subject: subject(who),
             kind: option(options, "kind").map(name),
             meta: option(options, "meta").map(meta),
-        },
+        }),
         ["unrelate", relation, id, who] => {
-            Command::Unrelate { relation: name(relation), object: object(id), subject: subject(who) }
+            Command::from(Unrelate { relation: name(relation), object: object(id), subject: subject(who) })
         }
-        ["put", id, options @ ..] => Command::PutObject {
+        ["put", id, options @ ..] => Command::from(PutObject {
             object: object(id),
             status: option(options, "status").map(str::to_owned),
             attributes: option(options, "attributes").map(meta).unwrap_or_default(),
-        },
-        ["delete", id] => Command::DeleteObject { object: object(id) },
-        ["forget", who] => Command::Forget { subject: subject(who) },
-        ["suspend", who] => Command::Suspend { subject: subject(who) },
-        ["restore", who] => Command::Restore { subject: subject(who) },
+        }),
+        ["delete", id] => Command::from(DeleteObject { object: object(id) }),
+        ["forget", who] => Command::from(Forget { subject: subject(who) }),
+        ["suspend", who] => Command::from(Suspend { subject: subject(who) }),
+        ["restore", who] => Command::from(Restore { subject: subject(who) }),
         ["sweep", job, edges @ ..] => {
             let edges = edges.iter().map(|text| edge(text)).collect();
-            Command::Sweep { job: job_id(world, job), before: crate::time::Stamp(u64::MAX), edges }
+            Command::from(Sweep { job: job_id(world, job), before: crate::time::Stamp(u64::MAX), edges })
         }
         ["repair", relation, id, by] => {
-            Command::Repair { found_in: None, total: count_key(relation, id), by: by.parse().unwrap() }
+            Command::from(Repair { found_in: None, total: count_key(relation, id), by: by.parse().unwrap() })
         }
         ["expire", keys @ ..] => {
             let replay = |key: &&str| ReplayKey { caller: "app".into(), key: (*key).into() };
-            Command::Expire { replays: keys.iter().map(replay).collect() }
+            Command::from(ExpireReplays { replays: keys.iter().map(replay).collect() })
         }
         ["batch", how, rest @ ..] => {
             let commands = rest.split(|word| *word == ";").map(|words| read(world, words)).collect();
-            Command::Batch { atomic: *how == "atomic", commands }
+            Command::from(Batch { atomic: *how == "atomic", commands })
         }
         other => panic!("not a line of a script: {other:?}"),
     }
@@ -192,7 +196,7 @@ fn show(world: &mut World, decided: Decided) -> String {
 
 fn show_reply(world: &mut World, reply: &Result<Reply, Refusal>) -> String {
     match reply {
-        Ok(Reply::Edge(edge)) => {
+        Ok(Reply::Relation(edge)) => {
             let state = if edge.active { "active" } else { "inactive" };
             let changed = if edge.changed { " changed" } else { "" };
             let meta = edge.meta.clone().flatten();
@@ -218,10 +222,10 @@ fn show_reply(world: &mut World, reply: &Result<Reply, Refusal>) -> String {
             let number = world.jobs.iter().position(|known| *known == id).unwrap() + 1;
             format!("job{number} {} {} edges={}", job.kind, job.state, job.edges)
         }
-        Ok(reply @ (Reply::Count(_) | Reply::Unique(_) | Reply::Attend(_) | Reply::Score(_) | Reply::Take(_))) => {
-            serde_json::to_string(reply).unwrap()
-        }
-        Ok(Reply::Done { changed }) => if *changed { "changed" } else { "same" }.into(),
+        Ok(
+            reply @ (Reply::Counter(_) | Reply::Unique(_) | Reply::Attendance(_) | Reply::Board(_) | Reply::Limit(_)),
+        ) => serde_json::to_string(reply).unwrap(),
+        Ok(Reply::Done(Done { changed })) => if *changed { "changed" } else { "same" }.into(),
         Err(Refusal::BatchRefused { index, cause }) => format!("batch_refused {index} {}", cause.code()),
         Err(Refusal::IdempotencyKeyReused { field }) => format!("idempotency_key_reused {field}"),
         Err(Refusal::Suspended(_)) => "forbidden suspended".into(),

@@ -1,12 +1,13 @@
 //! A store of two maps, and the loop that every engine's runner has: decide, load what was missed, again.
 
+use crate::command::{Auth, Call, Command, Decided, Once};
+use crate::reply::{Done, Reply};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use crate::catalog::{Catalog, ReadPolicy, RelationDef, Ties};
-use crate::command::{Auth, Call, Command, Decided, Once, Reply};
 use crate::condition::Condition;
 use crate::day::Day;
 use crate::decide::decide;
@@ -186,15 +187,15 @@ impl World {
 fn is_change(decided: &Decided) -> bool {
     fn changed(reply: &Reply) -> bool {
         match reply {
-            Reply::Edge(edge) => edge.changed,
+            Reply::Relation(edge) => edge.changed,
             Reply::Object(object) => object.changed == Some(true),
-            Reply::Done { changed } => *changed,
+            Reply::Done(Done { changed }) => *changed,
             Reply::Batch(replies) => replies.iter().flatten().any(changed),
-            Reply::Count(count) => count.changed,
+            Reply::Counter(count) => count.changed,
             Reply::Unique(unique) => unique.changed,
-            Reply::Attend(attend) => attend.changed,
-            Reply::Score(score) => score.changed,
-            Reply::Take(_) | Reply::Job(_) => true,
+            Reply::Attendance(attend) => attend.changed,
+            Reply::Board(score) => score.changed,
+            Reply::Limit(_) | Reply::Job(_) => true,
         }
     }
     decided.reply.as_ref().is_ok_and(changed)

@@ -1,22 +1,16 @@
 //! How many different ones: members go into a sketch, which forgets who they were.
 
-use crate::command::{Reply, UniqueReply};
+use super::{Observe, UniqueReply};
 use crate::decide::Context;
 use crate::error::Refusal;
-use crate::id::{KeyId, Name};
 use crate::limit;
 use crate::limits::{ID_BYTES_MAX, UNIQUE_MEMBERS_MAX};
 use crate::rows::{CountKey, Key, Row};
 use crate::view::{Stop, View};
 
 /// Notes who was seen.
-pub fn observe(
-    unique: &Name,
-    key: &KeyId,
-    members: &[String],
-    context: &Context<'_>,
-    view: &mut View,
-) -> Result<Reply, Stop> {
+pub(crate) fn observe(command: &Observe, context: &Context<'_>, view: &mut View) -> Result<UniqueReply, Stop> {
+    let Observe { unique, key, members } = command;
     let def = context.catalog.unique(unique)?;
     check_members(members)?;
     let row = Key::Unique(CountKey { name: unique.clone(), key: key.clone() });
@@ -35,7 +29,7 @@ pub fn observe(
         limit::pass(def.rate_limit.as_ref(), None, key.as_str(), context, view)?;
         view.set(row, Some(Row::Unique(after)))?;
     }
-    Ok(Reply::Unique(UniqueReply { unique: unique.clone(), key: key.clone(), changed, estimate }))
+    Ok(UniqueReply { unique: unique.clone(), key: key.clone(), changed, estimate })
 }
 
 fn check_members(members: &[String]) -> Result<(), Refusal> {

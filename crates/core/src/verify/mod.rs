@@ -5,4 +5,102 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use rule::{Recount, begin, recount, repair};
+use crate::decide::Context;
+use crate::id::SubjectId;
+use crate::job::JobReply;
+use crate::operation::{About, Operation, operations};
+use crate::permission::Permission;
+use crate::reply::Done;
+use crate::rows::{Round, TotalKey};
+use crate::view::{Stop, View};
+
+pub use rule::Step;
+
+/// Begins to recount everything, or joins whoever does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verify {
+    /// Whether to mend what does not add up.
+    pub repair: bool,
+}
+
+/// One step of a verification.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recount {
+    /// Of which round; before the first it is 0.
+    pub of: Round,
+    /// What has been done.
+    pub step: Step,
+}
+
+/// Adds what a recount found missing from a total.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Repair {
+    /// The round that found it; once that is over, nothing is added.
+    pub found_in: Option<Round>,
+    /// The total.
+    pub total: TotalKey,
+    /// The drift, taken at one moment: right whatever has been added since.
+    pub by: i64,
+}
+
+operations!(Verify: Verify, Recount, Repair);
+
+impl Operation for Verify {
+    type Reply = JobReply;
+
+    fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<JobReply, Stop> {
+        rule::begin(self.repair, context, view)
+    }
+
+    fn about(&self) -> About<'_> {
+        About::caller(Permission::Verify).begins_job()
+    }
+
+    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        None
+    }
+
+    fn written(&self) -> Option<serde_json::Value> {
+        None
+    }
+}
+
+impl Operation for Recount {
+    type Reply = JobReply;
+
+    fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<JobReply, Stop> {
+        rule::recount(self.of, &self.step, context, view)
+    }
+
+    fn about(&self) -> About<'_> {
+        About::system()
+    }
+
+    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        None
+    }
+
+    fn written(&self) -> Option<serde_json::Value> {
+        None
+    }
+}
+
+impl Operation for Repair {
+    type Reply = Done;
+
+    fn decide(&self, _context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
+        rule::repair(self.found_in, &self.total, self.by, view)
+    }
+
+    fn about(&self) -> About<'_> {
+        About::system()
+    }
+
+    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        None
+    }
+
+    fn written(&self) -> Option<serde_json::Value> {
+        None
+    }
+}

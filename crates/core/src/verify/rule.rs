@@ -7,16 +7,16 @@
 //! begins the next round, and from then on nothing that an older round found is mended: a drift is never taken out
 //! twice.
 
-use crate::command::{JobReply, Reply};
 use crate::decide::Context;
 use crate::error::Refusal;
-use crate::job;
+use crate::job::{self, JobReply};
+use crate::reply::Done;
 use crate::rows::{Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
 use crate::view::{Stop, View};
 
 /// A step of whoever carries a verification.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Recount {
+pub enum Step {
     /// Begins the next round.
     Begin,
     /// So many rows have been read.
@@ -33,7 +33,7 @@ pub enum Recount {
 }
 
 /// Begins a verification, or joins the one that has not begun to count. Whoever wants repair has that one repair as well.
-pub fn begin(repair: bool, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn begin(repair: bool, context: &Context<'_>, view: &mut View) -> Result<JobReply, Stop> {
     let (running, next) = pointed_at(view)?;
     let counts = match running {
         Some(id) => open(id, view)?.map(|job| (id, job)),
@@ -49,7 +49,7 @@ pub fn begin(repair: bool, context: &Context<'_>, view: &mut View) -> Result<Rep
                 *repairs = true;
                 view.set_uncounted(Key::Job(id), Some(Row::Job(job.clone())))?;
             }
-            return Ok(Reply::Job(JobReply::new(id, &job)));
+            return Ok(JobReply::new(id, &job));
         }
     }
     let work = Work::Verify { repair, round: 0, rows: 0, report: None, failure: None };
@@ -57,7 +57,7 @@ pub fn begin(repair: bool, context: &Context<'_>, view: &mut View) -> Result<Rep
     let (job, next) = counts.map_or((id, None), |(counting, _)| (counting, Some(id)));
     let pointing = Job { work: Work::Verifying { job, next }, ..row.clone() };
     view.set_uncounted(Key::Job(JobId::VERIFY), Some(Row::Job(pointing)))?;
-    Ok(Reply::Job(JobReply::new(id, &row)))
+    Ok(JobReply::new(id, &row))
 }
 
 /// The verification that runs, and the one after it.
@@ -77,7 +77,7 @@ fn open(id: JobId, view: &mut View) -> Result<Option<Job>, Stop> {
 }
 
 /// One step.
-pub fn recount(of: Round, step: &Recount, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn recount(of: Round, step: &Step, context: &Context<'_>, view: &mut View) -> Result<JobReply, Stop> {
     view.want(&[Key::Job(of.job), Key::Job(JobId::VERIFY)], &[])?;
     let mut row = running(of.job, view)?;
     let Work::Verify { repair, round, rows, report: kept, failure } = &mut row.work else { return Err(no_such_job()) };
@@ -85,16 +85,16 @@ pub fn recount(of: Round, step: &Recount, context: &Context<'_>, view: &mut View
         return Err(over());
     }
     match step {
-        Recount::Begin => (*round, *rows) = (*round + 1, 0),
-        Recount::Read(read) => *rows = *read,
+        Step::Begin => (*round, *rows) = (*round + 1, 0),
+        Step::Read(read) => *rows = *read,
         // Somebody asked for repair in the last moment.
-        Recount::End { mended: false, .. } if *repair => {}
-        Recount::End { report, .. } => {
+        Step::End { mended: false, .. } if *repair => {}
+        Step::End { report, .. } => {
             row.edges = report.repaired;
             *kept = Some(report.clone());
             row.finished_at = Some(context.now());
         }
-        Recount::Fail(why) => {
+        Step::Fail(why) => {
             *failure = Some(why.clone());
             row.finished_at = Some(context.now());
         }
@@ -106,18 +106,18 @@ pub fn recount(of: Round, step: &Recount, context: &Context<'_>, view: &mut View
             next.map(|job| Job { work: Work::Verifying { job, next: None }, finished_at: None, ..row.clone() });
         view.set_uncounted(Key::Job(JobId::VERIFY), pointing.map(Row::Job))?;
     }
-    Ok(Reply::Job(JobReply::new(of.job, &row)))
+    Ok(JobReply::new(of.job, &row))
 }
 
 /// Adds what a recount found missing, unless the round that found it is over.
-pub fn repair(found_in: Option<Round>, total: &TotalKey, by: i64, view: &mut View) -> Result<Reply, Stop> {
+pub(super) fn repair(found_in: Option<Round>, total: &TotalKey, by: i64, view: &mut View) -> Result<Done, Stop> {
     if let Some(round) = found_in
         && !matches!(running(round.job, view)?.work, Work::Verify { round: now, .. } if now == round.number)
     {
         return Err(over());
     }
     view.add(total, by)?;
-    Ok(Reply::Done { changed: by != 0 })
+    Ok(Done { changed: by != 0 })
 }
 
 /// The job, which the decision stands on.

@@ -6,13 +6,14 @@ mod queue;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tally_core::command::{Call, Command, Decided};
+use tally_core::reply::Reply;
 
-use tally_core::command::{Call, Command, Decided, Reply};
 use tally_core::hash::fingerprint;
-use tally_core::rows::{Side, TotalKey};
+use tally_core::rows::TotalKey;
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
-use tally_core::{Catalog, ObjectId, Refusal, SubjectId};
+use tally_core::{Catalog, Refusal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -195,19 +196,9 @@ fn lane_of(command: &Command, lanes: Lanes) -> usize {
     if lanes.count == 1 {
         return 0;
     }
-    let subject = || command.subject().map(SubjectId::as_str);
-    let object = || command.object().map(ObjectId::as_str);
-    let id = match lanes.by {
-        Side::Subject => subject(),
-        Side::Object => object().or_else(subject),
-    };
     // The end of an id hardly reaches the upper half of its fingerprint, so it is mixed once more.
     let mixed = |parts: &[&[u8]]| fingerprint(parts).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    let lane = match (command.counted(), id) {
-        (Some([name, key]), _) => mixed(&[name.as_bytes(), key.as_bytes()]),
-        (None, Some(id)) => mixed(&[id.as_bytes()]),
-        (None, None) => 0,
-    };
+    let lane = command.home(lanes.by).map_or(0, |[name, key]| mixed(&[name.as_bytes(), key.as_bytes()]));
     lane as usize % lanes.count
 }
 
@@ -286,7 +277,9 @@ fn is_broken(decided: &Decided) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_core::Name;
+    use tally_core::command::{DeleteObject, Suspend, Unrelate};
+    use tally_core::rows::Side;
+    use tally_core::{Name, ObjectId, SubjectId};
 
     #[test]
     fn a_subjects_commands_share_a_lane_and_every_lane_is_used() {
@@ -295,20 +288,24 @@ mod tests {
         let lanes: std::collections::BTreeSet<usize> = (0..100)
             .map(|n| {
                 let subject = SubjectId::new(&format!("u{n}")).unwrap();
-                let unlike =
-                    Command::Unrelate { relation: relation.clone(), object: object.clone(), subject: subject.clone() };
+                let unlike = Command::from(Unrelate {
+                    relation: relation.clone(),
+                    object: object.clone(),
+                    subject: subject.clone(),
+                });
                 let lane = lane_of(&unlike, by(Side::Subject));
-                assert_eq!(lane_of(&Command::Suspend { subject }, by(Side::Subject)), lane);
+                assert_eq!(lane_of(&Command::from(Suspend { subject }), by(Side::Subject)), lane);
                 let about = lane_of(&unlike, by(Side::Object));
-                assert_eq!(lane_of(&Command::DeleteObject { object: object.clone() }, by(Side::Object)), about);
+                assert_eq!(lane_of(&Command::from(DeleteObject { object: object.clone() }), by(Side::Object)), about);
                 lane
             })
             .collect();
         assert_eq!(lanes, [0, 1, 2].into());
-        let likes = (0..8).map(|n| Command::DeleteObject { object: ObjectId::new(&format!("post:{n}")).unwrap() });
+        let likes =
+            (0..8).map(|n| Command::from(DeleteObject { object: ObjectId::new(&format!("post:{n}")).unwrap() }));
         let apart: std::collections::BTreeSet<usize> =
             likes.map(|like| lane_of(&like, Lanes { count: 128, by: Side::Object })).collect();
         assert!(apart.len() > 5, "ids that differ in their end alone share {} lanes", apart.len());
-        assert_eq!(lane_of(&Command::DeleteObject { object }, by(Side::Subject)), 0);
+        assert_eq!(lane_of(&Command::from(DeleteObject { object }), by(Side::Subject)), 0);
     }
 }

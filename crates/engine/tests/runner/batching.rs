@@ -1,8 +1,8 @@
 //! What waits is decided together; what is decided waits for the disk without holding up the next.
 
 use std::sync::{Arc, Mutex};
+use tally_core::command::{Batch, Call, Command, Cost, Unrelate};
 
-use tally_core::command::{Call, Command, Cost};
 use tally_engine::clock::ManualClock;
 use tally_engine::memory::Memory;
 use tally_engine::{Mark, RunnerOptions};
@@ -119,9 +119,8 @@ async fn a_batch_that_is_too_large_for_the_rest_goes_next_and_alone() {
     engine.commits.close();
     let first = bench.send(like("first"));
     engine.commits.has_seen(1).await;
-    let many = |prefix: &str, many: usize| Command::Batch {
-        atomic: true,
-        commands: (0..many).map(|n| like(&format!("{prefix}{n}"))).collect(),
+    let many = |prefix: &str, many: usize| {
+        Command::from(Batch { atomic: true, commands: (0..many).map(|n| like(&format!("{prefix}{n}"))).collect() })
     };
     let calls = bench.queue([like("a"), many("b", 7), like("c"), many("d", 20), like("e")]).await;
     engine.commits.open();
@@ -194,7 +193,7 @@ async fn a_large_batch_answers_as_its_commands_would_one_by_one() {
             let dice = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
             let (to, who) = (format!("post:{}", dice % 7), format!("s{}", dice / 7 % 11));
             match dice / 77 % 4 {
-                0 => Command::Unrelate { relation: name("like"), object: object(&to), subject: subject(&who) },
+                0 => Command::from(Unrelate { relation: name("like"), object: object(&to), subject: subject(&who) }),
                 _ => relate("like", &to, &who),
             }
         })

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tally_core::command::{Batch, Forget};
+use tally_core::reply::Reply;
 
 use tally_core::Command;
-use tally_core::command::Reply;
 use tally_core::rows::Key;
 use tally_engine::{Engine, Failure, Range};
 
@@ -39,10 +40,10 @@ async fn counts_in_answers_are_those_after_the_commit() {
     let bench = Bench::start(&engine).await;
     *engine.meddler.lock().unwrap() = Some(Box::new(|memory| elsewhere(memory, like("bob"))));
     let commands = vec![like("alice"), like("alice"), like("carol"), relate("like", "post:2", "alice")];
-    let decided = bench.apply(Command::Batch { atomic: true, commands }).await.unwrap();
+    let decided = bench.apply(Command::from(Batch { atomic: true, commands })).await.unwrap();
     let Ok(Reply::Batch(replies)) = decided.reply else { panic!("a batch") };
     let counts = replies.into_iter().map(|reply| match reply {
-        Ok(Reply::Edge(edge)) => edge.count,
+        Ok(Reply::Relation(edge)) => edge.count,
         other => panic!("{other:?}"),
     });
     let counts: Vec<i64> = counts.collect();
@@ -110,7 +111,7 @@ async fn a_job_begins_also_after_a_conflict() {
     let engine = Arc::new(Gated::default());
     let bench = Bench::start(&engine).await;
     engine.conflicts.store(2, Ordering::SeqCst);
-    let decided = bench.apply(Command::Forget { subject: subject("alice") }).await.unwrap();
+    let decided = bench.apply(Command::from(Forget { subject: subject("alice") })).await.unwrap();
     let Ok(Reply::Job(job)) = decided.reply else { panic!("a job") };
     let open = engine.scan(&Range::OPEN_JOBS, 10).await.unwrap();
     let ids = open.items.iter().map(|(key, _)| match key {

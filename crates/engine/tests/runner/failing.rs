@@ -1,6 +1,7 @@
 //! Stores that fail, rows that are not what they should be, rules that panic.
 
 use std::sync::Arc;
+use tally_core::command::Sweep;
 
 use tally_core::Command;
 use tally_core::rows::{Change, Changes, Job, JobId, Key, Object, Row, Work};
@@ -100,8 +101,11 @@ async fn a_rule_that_panics_harms_only_its_own_command() {
     gated.commits.close();
     let first = bench.send(like("first"));
     gated.commits.has_seen(2).await;
-    let sweep =
-        Command::Sweep { job: JobId(1), before: Stamp(u64::MAX), edges: vec![edge_key("like", "post:1", "alice")] };
+    let sweep = Command::from(Sweep {
+        job: JobId(1),
+        before: Stamp(u64::MAX),
+        edges: vec![edge_key("like", "post:1", "alice")],
+    });
     let mut calls = bench.queue([like("bob"), sweep, like("carol")]).await.into_iter();
     gated.commits.open();
     assert_eq!(edge(first.await.unwrap()).count, 2);

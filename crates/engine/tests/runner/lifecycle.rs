@@ -1,8 +1,8 @@
 //! Starting, stopping, callers that leave, clocks that go back.
 
 use std::sync::Arc;
+use tally_core::command::{Batch, Call, Take};
 
-use tally_core::command::Call;
 use tally_core::rows::{Key, Row};
 use tally_core::time::Timestamp;
 use tally_core::{Command, KeyId};
@@ -118,7 +118,7 @@ async fn what_comes_behind_a_batch_is_newer_than_all_of_it() {
     let bench = Bench::start(&memory).await;
     for (several, one) in [(["c", "a", "b"], "d"), (["x", "z", "y"], "w")] {
         let commands = several.map(like).to_vec();
-        bench.apply(Command::Batch { atomic: true, commands }).await.unwrap().reply.unwrap();
+        bench.apply(Command::from(Batch { atomic: true, commands })).await.unwrap().reply.unwrap();
         bench.edge(like(one)).await;
     }
     assert_eq!(newest_first(&memory), ["w", "y", "z", "x", "d", "b", "a", "c"]);
@@ -166,7 +166,7 @@ async fn a_stamp_from_the_future_freezes_no_limit() {
         let (options, observer) = (RunnerOptions::default(), Arc::new(|_: &Settled| {}));
         Runner::start(memory.clone(), declared.clone(), clock.clone(), options, observer).await.unwrap().0
     };
-    let take = || Call::system(Command::Take { limit: name("door"), key: KeyId::new("alice").unwrap(), cost: 1 });
+    let take = || Call::system(Command::from(Take { limit: name("door"), key: KeyId::new("alice").unwrap(), cost: 1 }));
     let ahead = start().await;
     ahead.apply(take()).await.unwrap().reply.unwrap();
     ahead.apply(Call::system(like("early"))).await.unwrap().reply.unwrap();

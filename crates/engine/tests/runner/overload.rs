@@ -1,6 +1,7 @@
 //! More than can be taken: a clear no at once, and recovery.
 
 use std::sync::Arc;
+use tally_core::command::Batch;
 
 use tally_core::Command;
 use tally_engine::clock::ManualClock;
@@ -10,7 +11,7 @@ use crate::gated::Gated;
 use crate::support::{Bench, count, edge, like, until};
 
 fn many(prefix: &str, many: usize) -> Command {
-    Command::Batch { atomic: true, commands: (0..many).map(|n| like(&format!("{prefix}{n}"))).collect() }
+    Command::from(Batch { atomic: true, commands: (0..many).map(|n| like(&format!("{prefix}{n}"))).collect() })
 }
 
 async fn full(engine: &Arc<Gated>, queue_commands_max: usize) -> Bench {

@@ -1,9 +1,10 @@
 //! Short ways to start a runner, to name things and to look at answers.
 
 use std::sync::{Arc, Mutex};
+use tally_core::command::{Call, Command, Decided, Relate, Unrelate};
+use tally_core::reply::{EdgeReply, Reply};
 
 use tally_core::catalog::ReadPolicy;
-use tally_core::command::{Call, Command, Decided, EdgeReply, Reply};
 use tally_core::rows::{EdgeKey, Key, Row, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{View, Wants};
@@ -34,11 +35,17 @@ pub(crate) fn count_of(relation: &str, to: &str) -> TotalKey {
 }
 
 pub(crate) fn relate(relation: &str, to: &str, who: &str) -> Command {
-    Command::Relate { relation: name(relation), object: object(to), subject: subject(who), kind: None, meta: None }
+    Command::from(Relate {
+        relation: name(relation),
+        object: object(to),
+        subject: subject(who),
+        kind: None,
+        meta: None,
+    })
 }
 
 pub(crate) fn unrelate(relation: &str, to: &str, who: &str) -> Command {
-    Command::Unrelate { relation: name(relation), object: object(to), subject: subject(who) }
+    Command::from(Unrelate { relation: name(relation), object: object(to), subject: subject(who) })
 }
 
 pub(crate) fn like(who: &str) -> Command {
@@ -140,7 +147,7 @@ pub(crate) async fn until(so: impl Fn() -> bool) {
 /// The edge of an answer.
 pub(crate) fn edge(answer: Result<Decided, Failure>) -> EdgeReply {
     match answer.expect("it was answered").reply {
-        Ok(Reply::Edge(edge)) => edge,
+        Ok(Reply::Relation(edge)) => edge,
         other => panic!("{other:?} is not an edge"),
     }
 }

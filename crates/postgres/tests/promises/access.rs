@@ -3,9 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use tally_core::command::{Call, Command, Suspend};
 
 use tally_core::SubjectId;
-use tally_core::command::{Call, Command};
 use tally_core::rows::{ListKey, Side};
 use tally_engine::{Engine, Failure, Range, StoreError};
 use tally_testing::Postgres;
@@ -89,7 +89,7 @@ async fn what_is_done_while_a_lock_is_waited_for_is_seen_whatever_isolation_the_
         let runner = store.runner.clone();
         tokio::spawn(async move { runner.apply(Call::system(command)).await.unwrap().reply })
     };
-    let suspend = |who| Command::Suspend { subject: SubjectId::new(who).unwrap() };
+    let suspend = |who| Command::from(Suspend { subject: SubjectId::new(who).unwrap() });
     // Preparing a statement would wait for the lock too.
     call(&stores[0], suspend("somebody")).await.unwrap().unwrap();
     call(&stores[1], relate("like", "post:2", "alice")).await.unwrap().unwrap();

@@ -1,6 +1,7 @@
 //! A database whose clock is set back, or that gives way to one whose clock is behind: what ends what is older ends all of it.
 
-use tally_core::command::{Command, Reply};
+use tally_core::command::{Command, DeleteObject, Forget, Sweep};
+use tally_core::reply::Reply;
 use tally_core::rows::{EdgeKey, JobId, JobKind};
 use tally_core::time::Stamp;
 use tally_core::{ObjectId, SubjectId};
@@ -17,7 +18,7 @@ fn object(id: &str) -> ObjectId {
 
 /// One step over these edges; gives how many the job has changed.
 async fn sweep(store: &Store, job: JobId, edges: Vec<EdgeKey>) -> u64 {
-    match store.apply(Command::Sweep { job, before: Stamp(u64::MAX), edges }).await.unwrap() {
+    match store.apply(Command::from(Sweep { job, before: Stamp(u64::MAX), edges })).await.unwrap() {
         Reply::Job(job) => job.edges,
         other => panic!("{other:?} is no job"),
     }
@@ -48,8 +49,8 @@ async fn what_was_liked_before_the_clock_went_back_is_forgotten() {
         for store in [&ahead, &other] {
             until("it is there again", async || store.count("post:1").await.ok()).await;
         }
-        other.apply(Command::Forget { subject: SubjectId::new("alice").unwrap() }).await.unwrap();
-        other.apply(Command::DeleteObject { object: object("post:doomed") }).await.unwrap();
+        other.apply(Command::from(Forget { subject: SubjectId::new("alice").unwrap() })).await.unwrap();
+        other.apply(Command::from(DeleteObject { object: object("post:doomed") })).await.unwrap();
         let (forgetting, clearing) = (JobId::of(JobKind::Forget, "alice"), JobId::of(JobKind::Clear, "post:doomed"));
         // What comes now is new, whoever takes it.
         for store in [&ahead, &other] {

@@ -1,8 +1,9 @@
 //! Counting on PostgreSQL: sharded counters, overflow, trees under boards, stores from before.
 
 use std::sync::Arc;
+use tally_core::command::{Add, Attend, Call, ChangeScore, Command, ScoreChange};
+use tally_core::reply::{CounterReply, Reply, ScoreReply};
 
-use tally_core::command::{Call, Command, CountReply, Reply, ScoreChange, ScoreReply};
 use tally_core::rows::{Among, BoardKey, Changes, CountKey, Key, Row, Score, ScoreKey, Standing, TotalKey};
 use tally_core::view::{Reading, View, Wants};
 use tally_core::{KeyId, Stamp, SubjectId, Timestamp};
@@ -18,25 +19,25 @@ fn counter(key: &str) -> CountKey {
 
 fn count(key: &str, by: i64) -> Command {
     let CountKey { name, key } = counter(key);
-    Command::Count { counter: name, key, by }
+    Command::from(Add { counter: name, key, by })
 }
 
-fn counted(reply: Reply) -> CountReply {
+fn counted(reply: Reply) -> CounterReply {
     match reply {
-        Reply::Count(reply) => reply,
+        Reply::Counter(reply) => reply,
         other => panic!("{other:?} is not a count"),
     }
 }
 
 fn scored(reply: Reply) -> ScoreReply {
     match reply {
-        Reply::Score(reply) => reply,
+        Reply::Board(reply) => reply,
         other => panic!("{other:?} is not a score"),
     }
 }
 
 fn score(member: &str, change: ScoreChange) -> Command {
-    Command::Score { board: name("points"), member: SubjectId::new(member).unwrap(), change }
+    Command::from(ChangeScore { board: name("points"), member: SubjectId::new(member).unwrap(), change })
 }
 
 /// A commit that stands on nothing.
@@ -290,7 +291,7 @@ async fn a_user_can_join_what_was_counted() {
     let day = "2026-02-28".parse().unwrap();
     for who in ["alice", "7"] {
         let subject = SubjectId::new(who).unwrap();
-        let attend = Command::Attend { sheet: name("daily"), day: Some(day), subject, present: true };
+        let attend = Command::from(Attend { sheet: name("daily"), day: Some(day), subject, present: true });
         store.apply(attend).await.unwrap();
     }
     for (who, points) in [("alice", 3), ("bob", 9)] {

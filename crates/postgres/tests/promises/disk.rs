@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use tally_core::command::Command as Does;
+use tally_core::command::{Batch, Command as Does};
+use tally_core::relation;
 use tally_engine::{Engine, Failure};
 use tally_testing::{Folder, Postgres};
 
@@ -58,13 +59,14 @@ impl Drop for SmallDisk {
 async fn like_at_length(store: &Store, round: usize) -> Result<(), Failure> {
     let meta = serde_json::json!({"text": "x".repeat(1_500)});
     let meta = Some(Arc::new(meta.as_object().unwrap().clone()));
-    let commands = (0..50).map(|n| match relate("like", "post:1", &format!("fan-{round}-{n}")) {
-        Does::Relate { relation, object, subject, kind, .. } => {
-            Does::Relate { relation, object, subject, kind, meta: meta.clone() }
+    let commands = (0..50).map(|n| {
+        let mut like = relate("like", "post:1", &format!("fan-{round}-{n}"));
+        if let Does::Relation(relation::Command::Relate(like)) = &mut like {
+            like.meta = meta.clone();
         }
-        other => other,
+        like
     });
-    store.apply(Does::Batch { atomic: true, commands: commands.collect() }).await.map(|_| ())
+    store.apply(Does::from(Batch { atomic: true, commands: commands.collect() })).await.map(|_| ())
 }
 
 #[tokio::test(flavor = "multi_thread")]

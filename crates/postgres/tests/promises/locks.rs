@@ -1,8 +1,9 @@
 //! Others who lock what is wanted: clear words, and recovery when they let go.
 
 use std::sync::Arc;
+use tally_core::command::{Batch, Command};
+use tally_core::reply::Reply;
 
-use tally_core::command::{Command, Reply};
 use tally_core::rows::{ListKey, Side};
 use tally_engine::{Engine, Range};
 use tokio::task::JoinSet;
@@ -87,7 +88,7 @@ async fn a_deadlock_with_a_foreign_transaction_is_survived() {
     let calling = tokio::spawn({
         let store = store.clone();
         let commands = ["post:a", "post:b"].map(|post| relate("like", post, "alice")).to_vec();
-        async move { store.apply(Command::Batch { atomic: true, commands }).await }
+        async move { store.apply(Command::from(Batch { atomic: true, commands })).await }
     });
     watching.until_waiting(&application, 1).await;
     outside.run("UPDATE object_total SET n = n WHERE object = 'post:a'; COMMIT").await;

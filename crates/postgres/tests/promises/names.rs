@@ -1,6 +1,7 @@
 //! Who was forgotten and what was deleted is named nowhere: not in any column of any table.
 
-use tally_core::command::{Command, Reply, ScoreChange};
+use tally_core::command::{Add, Attend, ChangeScore, Command, DeleteObject, Forget, Observe, ScoreChange, Sweep};
+use tally_core::reply::Reply;
 use tally_core::rows::{EdgeKey, JobId, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::{KeyId, ObjectId, SubjectId};
@@ -28,7 +29,7 @@ async fn carry_out(store: &Store, command: Command, edges: Vec<EdgeKey>) {
     let Reply::Job(begun) = begun else { panic!("{begun:?} is not a job") };
     let (job, before) = (JobId::parse(&begun.job).unwrap(), Stamp(u64::MAX));
     for edges in [edges, Vec::new()] {
-        let swept = store.apply(Command::Sweep { job, before, edges }).await.unwrap();
+        let swept = store.apply(Command::from(Sweep { job, before, edges })).await.unwrap();
         let Reply::Job(swept) = swept else { panic!("{swept:?} is not a job") };
         if swept.state == "done" {
             return;
@@ -49,7 +50,7 @@ async fn nothing_names_a_subject_that_was_forgotten() {
     let outside = Outsider::of(&url).await;
     let score = |member: &str| {
         let (board, member) = (name("points"), SubjectId::new(member).unwrap());
-        Command::Score { board, member, change: ScoreChange::To(5) }
+        Command::from(ChangeScore { board, member, change: ScoreChange::To(5) })
     };
     store.apply(score("first")).await.unwrap();
     // Many at once, as a restored backup would look whose tree is one node.
@@ -68,13 +69,16 @@ async fn nothing_names_a_subject_that_was_forgotten() {
     let gone = format!("one-{}-of", outside.number(first).await);
     let day = Some("2026-02-28".parse().unwrap());
     let subject = SubjectId::new(&gone).unwrap();
-    store.apply(Command::Attend { sheet: name("daily"), day, subject: subject.clone(), present: true }).await.unwrap();
+    store
+        .apply(Command::from(Attend { sheet: name("daily"), day, subject: subject.clone(), present: true }))
+        .await
+        .unwrap();
     for relation in ["like", "shelf"] {
         store.apply(relate(relation, "post:1", &gone)).await.unwrap();
     }
     assert_eq!(tables_with(&outside, &gone).await, ["attendee", "edge", "score", "subject_total"]);
     let edges = ["like", "shelf"].map(|relation| edge("post:1", relation, &gone)).to_vec();
-    carry_out(&store, Command::Forget { subject }, edges).await;
+    carry_out(&store, Command::from(Forget { subject }), edges).await;
     assert_eq!(tables_with(&outside, &gone).await, Vec::<String>::new());
     store.assert_sound().await;
 }
@@ -94,12 +98,12 @@ async fn nothing_names_an_object_that_was_deleted() {
         store.like("post:stays", fan).await.unwrap();
     }
     let key = KeyId::new("post:gone").unwrap();
-    store.apply(Command::Count { counter: name("views"), key: key.clone(), by: 3 }).await.unwrap();
+    store.apply(Command::from(Add { counter: name("views"), key: key.clone(), by: 3 })).await.unwrap();
     let members = vec!["fan-1".to_owned()];
-    store.apply(Command::Observe { unique: name("dau"), key, members }).await.unwrap();
+    store.apply(Command::from(Observe { unique: name("dau"), key, members })).await.unwrap();
     assert_eq!(tables_with(&outside, "post:gone").await, ["edge", "object_total", "unique_count"]);
     let edges = fans.iter().map(String::as_str).chain(["first"]).map(|fan| edge("post:gone", "like", fan)).collect();
-    carry_out(&store, Command::DeleteObject { object: gone.clone() }, edges).await;
+    carry_out(&store, Command::from(DeleteObject { object: gone.clone() }), edges).await;
     assert_eq!(tables_with(&outside, "post:gone").await, Vec::<String>::new());
     // What this server believed of its rows does not keep it from beginning anew.
     for fan in &fans[..3] {

@@ -1,9 +1,11 @@
 //! A network that fails: nothing answered is lost, nothing is done twice, and it goes on by itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use tally_core::command::{Batch, Command, Relate};
+use tally_core::relation;
+use tally_core::reply::Reply;
 
 use tally_core::ObjectId;
-use tally_core::command::{Command, Reply};
 use tally_engine::{Engine, News, Together};
 use tally_testing::{Cut, Direction, Proxy};
 
@@ -37,12 +39,12 @@ fn long_batch(round: usize) -> Command {
     let meta = serde_json::json!({"text": "x".repeat(10_000)});
     let meta = Some(std::sync::Arc::new(meta.as_object().unwrap().clone()));
     let commands = (0..20).map(|n| match relate("like", "post:1", &format!("fan-{round}-{n}")) {
-        Command::Relate { relation, object, subject, kind, .. } => {
-            Command::Relate { relation, object, subject, kind, meta: meta.clone() }
+        Command::Relation(relation::Command::Relate(Relate { relation, object, subject, kind, .. })) => {
+            Command::from(Relate { relation, object, subject, kind, meta: meta.clone() })
         }
         other => other,
     });
-    Command::Batch { atomic: true, commands: commands.collect() }
+    Command::from(Batch { atomic: true, commands: commands.collect() })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +74,7 @@ async fn a_connection_that_is_cut_during_a_commit_costs_no_answer() {
                     other => panic!("{other:?}"),
                 }
             } else {
-                vec![Reply::Edge(store.like("post:1", &format!("fan-{round}")).await.unwrap())]
+                vec![Reply::Relation(store.like("post:1", &format!("fan-{round}")).await.unwrap())]
             };
             proxy.pass();
             count += i64::try_from(replies.len()).unwrap();

@@ -1,8 +1,8 @@
 //! Plans that were made on empty tables stay good on full ones: no statement reads more than it needs.
 
 use std::collections::BTreeMap;
+use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, PutObject, ScoreChange, Suspend};
 
-use tally_core::command::{Command, ScoreChange};
 use tally_core::meta::Meta;
 use tally_core::rows::{BoardKey, CountKey, EdgeKey, Key, ListKey, RowKind, Score, ScoreKey, Side};
 use tally_core::time::Stamp;
@@ -61,14 +61,14 @@ async fn each_kind_of_counting(store: &Store, round: usize) {
     let day = Some(Day(1));
     let members = vec![who.to_string()];
     for command in [
-        Command::Count { counter: name("views"), key: key.clone(), by: 3 },
-        Command::Observe { unique: name("dau"), key: key.clone(), members: members.clone() },
-        Command::Observe { unique: name("dau"), key, members },
-        Command::Attend { sheet: name("daily"), day, subject: who.clone(), present: true },
-        Command::Attend { sheet: name("daily"), day, subject: who.clone(), present: false },
-        Command::Score { board: name("points"), member: who.clone(), change: ScoreChange::To(7) },
-        Command::Score { board: name("points"), member: who.clone(), change: ScoreChange::By(100_000) },
-        Command::Score { board: name("points"), member: who.clone(), change: ScoreChange::Leave },
+        Command::from(Add { counter: name("views"), key: key.clone(), by: 3 }),
+        Command::from(Observe { unique: name("dau"), key: key.clone(), members: members.clone() }),
+        Command::from(Observe { unique: name("dau"), key, members }),
+        Command::from(Attend { sheet: name("daily"), day, subject: who.clone(), present: true }),
+        Command::from(Attend { sheet: name("daily"), day, subject: who.clone(), present: false }),
+        Command::from(ChangeScore { board: name("points"), member: who.clone(), change: ScoreChange::To(7) }),
+        Command::from(ChangeScore { board: name("points"), member: who.clone(), change: ScoreChange::By(100_000) }),
+        Command::from(ChangeScore { board: name("points"), member: who.clone(), change: ScoreChange::Leave }),
     ] {
         store.apply(command).await.unwrap();
     }
@@ -96,8 +96,8 @@ async fn each_kind_of_call(store: &Store, round: usize) {
     store.apply(unrelate("like", "post:hot", &who)).await.unwrap();
     store.apply(relate("shelf", &format!("post:{round}"), &who)).await.unwrap();
     let object = ObjectId::new(&format!("new:{round}")).unwrap();
-    store.apply(Command::PutObject { object, status: None, attributes: Meta::default() }).await.unwrap();
-    store.apply(Command::Suspend { subject: SubjectId::new(&format!("{who}-bad")).unwrap() }).await.unwrap();
+    store.apply(Command::from(PutObject { object, status: None, attributes: Meta::default() })).await.unwrap();
+    store.apply(Command::from(Suspend { subject: SubjectId::new(&format!("{who}-bad")).unwrap() })).await.unwrap();
 
     // A feed: twenty posts, with counts and whether the reader likes them.
     let posts: Vec<ObjectId> = (0..20).map(|n| ObjectId::new(&format!("post:{}", n * 2 + 1)).unwrap()).collect();

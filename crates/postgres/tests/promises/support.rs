@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tally_core::command::{Call, Command, Relate, Toggle, Unrelate};
+use tally_core::reply::{EdgeReply, Reply};
 
 use tally_core::catalog::ReadPolicy;
-use tally_core::command::{Call, Command, EdgeReply, Reply};
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
 use tally_core::{Catalog, Name, ObjectId, RelationDef, SubjectId};
@@ -113,22 +114,22 @@ pub(crate) fn total(to: &str) -> TotalKey {
 
 pub(crate) fn relate(relation: &str, to: &str, who: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
-    Command::Relate { relation: name(relation), object, subject, kind: None, meta: None }
+    Command::from(Relate { relation: name(relation), object, subject, kind: None, meta: None })
 }
 
 pub(crate) fn unrelate(relation: &str, to: &str, who: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
-    Command::Unrelate { relation: name(relation), object, subject }
+    Command::from(Unrelate { relation: name(relation), object, subject })
 }
 
 pub(crate) fn toggle(to: &str, who: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
-    Command::Toggle { relation: name("like"), object, subject, kind: None, meta: None }
+    Command::from(Toggle { relation: name("like"), object, subject, kind: None, meta: None })
 }
 
 pub(crate) fn edge(reply: Reply) -> EdgeReply {
     match reply {
-        Reply::Edge(edge) => edge,
+        Reply::Relation(edge) => edge,
         other => panic!("{other:?} is not an edge"),
     }
 }

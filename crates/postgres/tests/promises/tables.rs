@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tally_core::command::{Command, Relate};
+use tally_core::relation;
 
-use tally_core::command::Command;
 use tally_core::rows::{Column, EdgeKey, Key, Row, RowKind, Type};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
@@ -24,12 +25,14 @@ async fn a_user_can_join_the_tables() {
     }
     store.apply(unrelate("like", "post:2", "fan-4")).await.unwrap();
     for (post, memo) in [("post:1", "read later"), ("post:2", "for Bob")] {
-        let Command::Relate { relation, object, subject, kind, .. } = relate("bookmark", post, "alice") else {
+        let Command::Relation(relation::Command::Relate(Relate { relation, object, subject, kind, .. })) =
+            relate("bookmark", post, "alice")
+        else {
             panic!("it relates")
         };
         let meta = serde_json::json!({"memo": memo});
         let meta = Some(Arc::new(meta.as_object().unwrap().clone()));
-        store.apply(Command::Relate { relation, object, subject, kind, meta }).await.unwrap();
+        store.apply(Command::from(Relate { relation, object, subject, kind, meta })).await.unwrap();
     }
     // The user's own table, by the object's own id.
     outside

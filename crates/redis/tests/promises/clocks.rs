@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use tally_core::command::{Call, Command, DeleteObject, Forget, Sweep};
 
-use tally_core::command::{Call, Command};
 use tally_core::rows::{CountKey, EdgeKey, JobId, JobKind, Key, ListKey, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
@@ -170,8 +170,8 @@ async fn what_was_liked_while_the_clock_was_wrong_is_forgotten() {
         store.like("post:doomed", "bob").await.unwrap();
         let right = take_over(&wrong).await;
         let store = Store::open(&right.url()).await;
-        store.apply(Command::Forget { subject: SubjectId::new("alice").unwrap() }).await.unwrap();
-        store.apply(Command::DeleteObject { object: ObjectId::new("post:doomed").unwrap() }).await.unwrap();
+        store.apply(Command::from(Forget { subject: SubjectId::new("alice").unwrap() })).await.unwrap();
+        store.apply(Command::from(DeleteObject { object: ObjectId::new("post:doomed").unwrap() })).await.unwrap();
         store.like("post:2", "alice").await.unwrap();
         let (forgetting, clearing) = (JobId::of(JobKind::Forget, "alice"), JobId::of(JobKind::Clear, "post:doomed"));
         for (job, object, subject) in
@@ -179,7 +179,7 @@ async fn what_was_liked_while_the_clock_was_wrong_is_forgotten() {
         {
             let (object, subject) = (ObjectId::new(object).unwrap(), SubjectId::new(subject).unwrap());
             let edges = vec![EdgeKey { object, relation: name("like"), subject }];
-            store.apply(Command::Sweep { job, before: Stamp(u64::MAX), edges }).await.unwrap();
+            store.apply(Command::from(Sweep { job, before: Stamp(u64::MAX), edges })).await.unwrap();
         }
         assert_eq!(store.count("post:1").await.unwrap(), 0, "ahead by {ahead_s} s");
         assert_eq!(store.count("post:doomed").await.unwrap(), 0, "ahead by {ahead_s} s");

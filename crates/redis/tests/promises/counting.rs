@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tally_core::command::Reply;
+use tally_core::reply::Reply;
 use tally_core::rows::{BoardKey, Change, Changes, CountKey, Key, Row, Score, ScoreKey, Standing, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
@@ -87,7 +87,7 @@ async fn a_counter_reaches_both_ends_and_goes_past_neither() {
 async fn what_overflows_is_refused_and_what_fits_is_done() {
     for url in [shared(""), shared_cluster("")] {
         let store = Store::open(&url).await;
-        let value_of = |reply: Reply| if let Reply::Count(reply) = reply { reply.value } else { panic!("{reply:?}") };
+        let value_of = |reply: Reply| if let Reply::Counter(reply) = reply { reply.value } else { panic!("{reply:?}") };
         assert_eq!(value_of(store.apply(count("post:1", i64::MAX - 1)).await.unwrap()), i64::MAX - 1);
         assert_eq!(value_of(store.apply(count("post:1", 1)).await.unwrap()), i64::MAX);
         let refused = store.runner.apply(tally_core::Call::system(count("post:1", 1))).await.unwrap();
@@ -117,7 +117,7 @@ async fn an_addition_whose_answer_is_lost_counts_once() -> Result<(), Failure> {
             proxy.cut_when(cut, cutting);
             let reply = store.apply(count("post:1", 3)).await?;
             expected += 3;
-            assert!(matches!(&reply, Reply::Count(reply) if reply.value == expected), "{cut:?} {side:?}: {reply:?}");
+            assert!(matches!(&reply, Reply::Counter(reply) if reply.value == expected), "{cut:?} {side:?}: {reply:?}");
             assert!(hit.load(Ordering::SeqCst), "{cut:?} {side:?}: nothing was cut");
             proxy.pass();
             assert_eq!(value(&outside, "post:1").await, expected, "{cut:?} {side:?}");

@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
+use tally_core::command::{Batch, Command, Forget};
+use tally_core::reply::Reply;
 
-use tally_core::command::{Command, Reply};
 use tally_core::rows::{CountKey, TotalKey};
 use tally_core::view::Wants;
 use tally_core::{KeyId, SubjectId};
@@ -100,7 +101,7 @@ async fn what_arrives_when_all_is_over_does_nothing() {
     let heard: Vec<Heard> = (0..3).map(|node| Heard::at(cluster.node(node).address())).collect();
     let keys = ["one", "two", "three", "four"];
     let commands = keys.map(|key| count(key, 5)).to_vec();
-    let batch = Command::Batch { atomic: true, commands };
+    let batch = Command::from(Batch { atomic: true, commands });
     let Reply::Batch(told) = store.apply(batch).await.unwrap() else { panic!("a batch answers with one") };
     assert!(told.iter().all(|told| counted(told.as_ref().unwrap()) == 5), "{told:?}");
     // Three slots prepared, and one committed.
@@ -142,7 +143,7 @@ async fn a_share_that_is_open_keeps_others_from_its_numbers_and_is_let_go() {
     let store = Store::open(&cluster.url()).await;
     let heard: Vec<Heard> = (0..3).map(|node| Heard::at(cluster.node(node).address())).collect();
     let commands = ["one", "two"].map(|key| count(key, 5)).to_vec();
-    store.apply(Command::Batch { atomic: true, commands }).await.unwrap();
+    store.apply(Command::from(Batch { atomic: true, commands })).await.unwrap();
     let prepared = until("a share was heard", async || {
         heard.iter().enumerate().find_map(|(node, heard)| Some((node, heard.commits("prepare").pop()?)))
     });
@@ -170,7 +171,7 @@ async fn a_job_is_found_though_its_server_died_before_it_was_listed() {
     let options = ClusterOptions { node_timeout_ms: 30_000, ..ClusterOptions::default() };
     let cluster = blocking(|| Cluster::start(options)).unwrap();
     let store = Store::open(&cluster.url()).await;
-    let forget = Command::Forget { subject: SubjectId::new("alice").unwrap() };
+    let forget = Command::from(Forget { subject: SubjectId::new("alice").unwrap() });
     store.apply(forget).await.unwrap();
     let jobs = store.engine.scan(&Range::OPEN_JOBS, 10).await.unwrap().items;
     assert_eq!(jobs.len(), 1);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tally_core::command::{Batch, Call, Command};
 
-use tally_core::command::{Call, Command};
 use tally_core::rows::{ListKey, Side};
 use tally_engine::{Engine, Failure, Range, Runner, RunnerOptions, SystemClock};
 use tally_testing::{Cluster, ClusterOptions};
@@ -34,7 +34,7 @@ impl Server {
             let runner = started.unwrap().0;
             for turn in first.. {
                 let commands = BOOKS.map(|book| toggle(book, &format!("doomed-{}", turn % 5))).to_vec();
-                drop(runner.apply(Call::system(Command::Batch { atomic: true, commands })).await);
+                drop(runner.apply(Call::system(Command::from(Batch { atomic: true, commands }))).await);
                 told.fetch_add(1, Ordering::SeqCst);
             }
         });

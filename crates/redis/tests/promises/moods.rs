@@ -1,8 +1,9 @@
 //! A Redis that refuses: clear words, nothing half done, and it goes on by itself afterwards.
 
 use std::net::TcpStream;
+use tally_core::command::{Command, Relate};
+use tally_core::relation;
 
-use tally_core::command::Command;
 use tally_engine::{Engine, Failure, StoreError};
 use tally_testing::Redis;
 use tally_testing::redis::Options;
@@ -181,8 +182,8 @@ async fn a_key_of_somebody_else_is_named_and_nothing_is_half_done() {
     let meta = serde_json::json!({"from": "a test"}).as_object().cloned().map(std::sync::Arc::new);
     for ((always, key, to), meta) in foreign.iter().flat_map(|case| [(case, None), (case, meta.clone())]) {
         let like = match relate("like", to, "alice") {
-            Command::Relate { relation, object, subject, kind, .. } => {
-                Command::Relate { relation, object, subject, kind, meta }
+            Command::Relation(relation::Command::Relate(Relate { relation, object, subject, kind, .. })) => {
+                Command::from(Relate { relation, object, subject, kind, meta })
             }
             other => other,
         };

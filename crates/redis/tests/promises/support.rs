@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tally_core::command::{Add, Call, Command, Relate, Repair, Toggle, Unrelate};
+use tally_core::reply::{EdgeReply, Reply};
 
 use tally_core::catalog::ReadPolicy;
-use tally_core::command::{Call, Command, EdgeReply, Reply};
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
 use tally_core::{Catalog, KeyId, Name, ObjectId, RelationDef, SubjectId};
@@ -110,7 +111,7 @@ impl<E: Engine> Store<E> {
 
     /// Adds one to a total that has no edges, whatever it is: done twice, it would show.
     pub(crate) async fn add(&self, to: &str) -> Result<Reply, Failure> {
-        self.apply(Command::Repair { found_in: None, total: total(to), by: 1 }).await
+        self.apply(Command::from(Repair { found_in: None, total: total(to), by: 1 })).await
     }
 
     /// A count, as a load sees it.
@@ -137,39 +138,39 @@ pub(crate) fn total(to: &str) -> TotalKey {
 
 pub(crate) fn relate(relation: &str, to: &str, who: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
-    Command::Relate { relation: name(relation), object, subject, kind: None, meta: None }
+    Command::from(Relate { relation: name(relation), object, subject, kind: None, meta: None })
 }
 
 pub(crate) fn react(to: &str, who: &str, kind: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
-    Command::Relate { relation: name("reaction"), object, subject, kind: Some(name(kind)), meta: None }
+    Command::from(Relate { relation: name("reaction"), object, subject, kind: Some(name(kind)), meta: None })
 }
 
 pub(crate) fn count(key: &str, by: i64) -> Command {
-    Command::Count { counter: name("views"), key: KeyId::new(key).unwrap(), by }
+    Command::from(Add { counter: name("views"), key: KeyId::new(key).unwrap(), by })
 }
 
 /// What a counter was told to be.
 pub(crate) fn counted(reply: &Reply) -> i64 {
     match reply {
-        Reply::Count(count) => count.value,
+        Reply::Counter(count) => count.value,
         other => panic!("{other:?} is not a counter"),
     }
 }
 
 pub(crate) fn unrelate(relation: &str, to: &str, who: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
-    Command::Unrelate { relation: name(relation), object, subject }
+    Command::from(Unrelate { relation: name(relation), object, subject })
 }
 
 pub(crate) fn toggle(to: &str, who: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
-    Command::Toggle { relation: name("like"), object, subject, kind: None, meta: None }
+    Command::from(Toggle { relation: name("like"), object, subject, kind: None, meta: None })
 }
 
 pub(crate) fn edge(reply: Reply) -> EdgeReply {
     match reply {
-        Reply::Edge(edge) => edge,
+        Reply::Relation(edge) => edge,
         other => panic!("{other:?} is not an edge"),
     }
 }

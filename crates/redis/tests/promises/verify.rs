@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tally_core::command::{Batch, Command};
 
-use tally_core::command::Command;
 use tally_core::rows::{EdgeKey, TotalKey};
 use tally_core::{ObjectId, SubjectId};
 use tally_engine::{Engine, Finding, Mend};
@@ -28,7 +28,7 @@ async fn found(store: &Store) -> Vec<Finding> {
 async fn react_all(store: &Store, to: &str, number: usize) {
     let all: Vec<Command> = (0..number).map(|who| react(to, &format!("fan-{who}"), KINDS[who % 3])).collect();
     for commands in all.chunks(500) {
-        store.apply(Command::Batch { atomic: false, commands: commands.to_vec() }).await.unwrap();
+        store.apply(Command::from(Batch { atomic: false, commands: commands.to_vec() })).await.unwrap();
     }
 }
 
@@ -115,7 +115,7 @@ async fn lists_of_any_length_are_recounted() {
     for (to, number) in [("post:1", 1_000), ("post:2", 2_000), ("post:4", 4_000)] {
         let all: Vec<Command> = (0..number).map(|who| relate("like", to, &format!("fan-{who}"))).collect();
         for commands in all.chunks(500) {
-            store.apply(Command::Batch { atomic: false, commands: commands.to_vec() }).await.unwrap();
+            store.apply(Command::from(Batch { atomic: false, commands: commands.to_vec() })).await.unwrap();
         }
         edges += number;
     }

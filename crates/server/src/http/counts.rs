@@ -1,11 +1,11 @@
 //! The counts that a live stream tells: how they stand, and whether they may be told now.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tally::core::query::{CountAnswer, FeedAnswer, FeedQuery};
 
 use serde_json::json;
-use tally::core::query::CountAnswer;
 use tally::core::rows::TotalKey;
-use tally::core::{Answer, Auth, Name, ObjectId, Query};
+use tally::core::{Auth, Name, ObjectId};
 use tally::engine::{Clock, SystemClock};
 
 use crate::app::App;
@@ -27,7 +27,7 @@ pub struct Counts {
 
 impl Counts {
     /// With those that the first read has shown.
-    pub fn new(app: &App, auth: Auth, first: Answer) -> Self {
+    pub fn new(app: &App, auth: Auth, first: FeedAnswer) -> Self {
         let relations = app.tally.catalog().relations();
         let guarded = relations.filter(|relation| relation.when.read.is_some()).map(|relation| relation.name.clone());
         let guarded: BTreeSet<Name> = guarded.collect();
@@ -74,9 +74,9 @@ impl Counts {
         let objects: BTreeSet<ObjectId> = asked.iter().map(|(object, _)| (*object).clone()).collect();
         let relations: BTreeSet<Name> = asked.iter().map(|(_, relation)| (*relation).clone()).collect();
         let (objects, relations) = (objects.into_iter().collect(), relations.into_iter().collect());
-        let query = Query::Feed { viewer: None, objects, relations, counters: Vec::new() };
+        let query = FeedQuery { viewer: None, objects, relations, counters: Vec::new() };
         let mut shown: BTreeMap<Pair, CountAnswer> =
-            pairs_of(self.app.tally.query(query, &self.auth).await.ok()?).collect();
+            pairs_of(self.app.tally.query(&query, &self.auth).await.ok()?).collect();
         for (object, relation) in asked {
             let pair = (object.clone(), relation.clone());
             let Some(count) = shown.remove(&pair) else {
@@ -94,8 +94,8 @@ impl Counts {
 }
 
 /// What a read shows, pair by pair.
-fn pairs_of(answer: Answer) -> impl Iterator<Item = (Pair, CountAnswer)> {
-    let items = if let Answer::Feed(feed) = answer { feed.items } else { Vec::new() };
+fn pairs_of(answer: FeedAnswer) -> impl Iterator<Item = (Pair, CountAnswer)> {
+    let items = answer.items;
     items.into_iter().flat_map(|item| {
         let object = item.object;
         item.relations.into_iter().map(move |(relation, count)| ((object.clone(), relation), count))

@@ -1,9 +1,9 @@
 //! What a limit tells with every answer: `RateLimit` and `RateLimit-Policy`, as the IETF's draft has them.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use tally::core::command::TakeReply;
 use tally::core::error::Exhausted;
 use tally::core::query::LimitAnswer;
+use tally::core::reply::TakeReply;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");

@@ -3,9 +3,8 @@
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use tally::core::command::{
-    AttendReply, Cost, CountReply, Decided, EdgeReply, Reply, ScoreReply, TakeReply, UniqueReply,
-};
+use tally::core::command::{Cost, Decided};
+use tally::core::reply::{AttendReply, CounterReply, EdgeReply, Reply, ScoreReply, TakeReply, UniqueReply};
 
 use super::problem::{Document, Problem};
 use super::rate;
@@ -33,7 +32,7 @@ pub fn decided(status: StatusCode, decided: Decided) -> Result<Response, Problem
     match decided.reply {
         Ok(reply) => {
             let mut response = json(status, &reply);
-            if let Reply::Take(taken) = &reply {
+            if let Reply::Limit(taken) = &reply {
                 rate::insert(response.headers_mut(), taken.into());
             }
             Ok(with_headers(response, decided.cost, decided.replayed))
@@ -63,7 +62,7 @@ pub fn with_headers(mut response: Response, cost: Cost, replayed: bool) -> Respo
 #[allow(dead_code, reason = "describes the answer")]
 enum CommandReply {
     Edge(EdgeReply),
-    Count(CountReply),
+    Count(CounterReply),
     Unique(UniqueReply),
     Attend(AttendReply),
     Score(ScoreReply),

@@ -2,18 +2,19 @@
 //! refused with a problem document, never with a library's own words.
 
 use std::sync::Arc;
+use tally::core::command::{Batch, Call, Command, Decided, Once, Rehearse};
+use tally::core::query::Ask;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 use tally::core::catalog::ReadPolicy;
-use tally::core::command::{Call, Command, Decided, Once};
 use tally::core::hash::digest_text;
 use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use tally::core::prints::{PARTS_MAX, prints};
 use tally::core::rows::ReplayKey;
-use tally::core::{Auth, Code, SubjectId};
+use tally::core::{Auth, Code, Question, SubjectId, batch};
 
 use super::body::unreadable;
 use super::problem::Problem;
@@ -83,19 +84,43 @@ impl Caller {
 
     /// Passes a command that the caller may send; those in a batch one by one.
     pub fn may_send(&self, command: &Command) -> Result<(), Problem> {
-        if let Command::Batch { commands, .. } | Command::Rehearse { commands } = command {
+        if let Command::Batch(
+            batch::Command::Batch(Batch { commands, .. }) | batch::Command::Rehearse(Rehearse { commands }),
+        ) = command
+        {
             return commands.iter().try_for_each(|command| self.may_send(command));
         }
-        match Permission::of(command) {
+        match command.permission() {
             Some((permission, about)) => self.may(permission, about, None),
             None => Err(Problem::new(Code::Forbidden, "this is for the server itself")),
         }
     }
 
     /// Has a command decided. The only way from a request to a write, so that none is made without permission.
-    pub async fn apply(&self, app: &App, command: Command, once: Option<Once>) -> Result<Decided, Problem> {
+    pub async fn apply(&self, app: &App, command: impl Into<Command>, once: Option<Once>) -> Result<Decided, Problem> {
+        let command = command.into();
         self.may_send(&command)?;
         Ok(app.tally.apply(Call { auth: self.facts(), command, once }).await?)
+    }
+
+    /// Has a question answered, if the caller is allowed all that it asks.
+    pub async fn ask<Q: Question>(&self, app: &App, question: &Q) -> Result<Q::Answer, Problem> {
+        let mut allowed = self.signed_in();
+        question.asks(&mut |ask| {
+            if allowed.is_ok() {
+                allowed = self.may_see(app, ask);
+            }
+        });
+        allowed?;
+        Ok(app.tally.query(question, &self.facts()).await?)
+    }
+
+    fn may_see(&self, app: &App, ask: Ask<'_>) -> Result<(), Problem> {
+        let read = match ask.relation {
+            Some(relation) => Some(app.tally.catalog().relation(relation).map_err(Problem::from)?.read),
+            None => None,
+        };
+        self.may(ask.permission, ask.subject, read)
     }
 
     /// Refuses whoever has not said who they are, before anything else is looked at.

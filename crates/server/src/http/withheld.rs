@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tally::Told;
 use tally::core::catalog::ReadPolicy;
-use tally::core::command::{EdgeReply, Reply};
+use tally::core::reply::{EdgeReply, Reply};
 use tally::core::rows::EdgeKey;
 
 use super::request::Caller;
@@ -25,7 +25,7 @@ pub enum Shown {
 pub async fn withhold<'a>(app: &App, caller: &Caller, all: impl Iterator<Item = &'a mut Shown>) {
     let mut asked: Vec<(&mut Shown, Told)> = Vec::new();
     for shown in all {
-        let Shown::Whole(Reply::Edge(edge)) = shown else { continue };
+        let Shown::Whole(Reply::Relation(edge)) = shown else { continue };
         let Ok(def) = app.tally.catalog().relation(&edge.relation) else { continue };
         if def.read == ReadPolicy::None && caller.own_subject().is_some() {
             *shown = part(edge);
@@ -43,7 +43,7 @@ pub async fn withhold<'a>(app: &App, caller: &Caller, all: impl Iterator<Item = 
     // The write is done, so a store that cannot tell now is no reason to refuse it: nothing is told.
     let readable = app.tally.readable(&told, &caller.facts()).await.unwrap_or_default();
     for (place, shown) in asked.into_iter().enumerate() {
-        if let Shown::Whole(Reply::Edge(edge)) = shown
+        if let Shown::Whole(Reply::Relation(edge)) = shown
             && !readable.get(place).copied().unwrap_or(false)
         {
             *shown = part(edge);

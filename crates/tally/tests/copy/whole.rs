@@ -1,11 +1,14 @@
 //! What arrives is what was sent.
 
 use std::time::Duration;
+use tally::core::command::Auth;
+use tally::core::query::CountQuery;
+use tally::core::query::JobQuery;
+use tally::core::reply::JobReply;
 
-use tally::core::command::{Auth, JobReply};
 use tally::core::rows::{ChunkKey, JobId, Key, Row};
 use tally::core::view::Wants;
-use tally::core::{Answer, Day, Query, TotalKey};
+use tally::core::{Day, TotalKey};
 use tally::engine::memory::Memory;
 use tally::engine::{Engine, Finding};
 use tally::{CopyPhase, CopyReport, Options, Tally, copy, copy_rows};
@@ -93,10 +96,9 @@ async fn rows_that_are_very_large_take_more_than_one_commit() {
 async fn ended(tally: &Tally, job: JobId, asking: &Auth) -> JobReply {
     let done = async {
         loop {
-            if let Answer::Job(job) = tally.query(Query::Job(job), asking).await.unwrap()
-                && job.state == "done"
-            {
-                return job;
+            let found = tally.query(&JobQuery { job, viewer: None }, asking).await.unwrap();
+            if found.state == "done" {
+                return found;
             }
             tokio::task::yield_now().await;
         }
@@ -116,8 +118,8 @@ async fn a_job_that_was_open_goes_on_in_the_copy() {
     let system = Auth::new(serde_json::json!({"kind": "system"}));
     let job = ended(&tally, HIDING, &system).await;
     assert_eq!(job.edges, 1 + 4, "one before the copy, four after it");
-    let count = Query::Count { relation: name("like"), object: object("post:1"), viewer: Some(subject("bob")) };
-    let Answer::Count(count) = tally.query(count, &system).await.unwrap() else { panic!("a count") };
+    let count = CountQuery { relation: name("like"), object: object("post:1"), viewer: Some(subject("bob")) };
+    let count = tally.query(&count, &system).await.unwrap();
     assert_eq!(count.count, 3, "alice is hidden");
     assert!(tally.recount(|_| {}).await.unwrap().drift.is_empty());
     tally.close().await;

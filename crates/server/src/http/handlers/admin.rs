@@ -4,14 +4,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tally::AnyEngine;
-use tally::core::command::{Command, JobReply};
-use tally::core::query::ApiKeysAnswer;
+use tally::core::Code;
+use tally::core::command::{Command, PutApiKey, RevokeApiKey, Verify};
+use tally::core::query::{ApiKeysAnswer, ApiKeysQuery};
+use tally::core::reply::JobReply;
 use tally::core::rows::Role;
-use tally::core::{Code, Query};
 use tally::embedded::store::StoreError;
 use utoipa::ToSchema;
 
-use super::{Outcome, ask};
+use super::{Outcome, answer};
 use crate::app::App;
 use crate::auth::keys::{NewKey, of_dev};
 use crate::auth::policy::Permission;
@@ -51,7 +52,7 @@ pub struct VerifyBody {
 )]
 pub async fn verify(State(app): State<App>, caller: Caller, Json(body): Json<VerifyBody>) -> Outcome {
     caller.may(Permission::Verify, None, None)?;
-    let command = Command::Verify { repair: body.repair };
+    let command = Command::from(Verify { repair: body.repair });
     let decided = caller.apply(&app, command, None).await?;
     reply::decided(StatusCode::ACCEPTED, decided)
 }
@@ -186,7 +187,7 @@ pub async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json
         // Whoever made it has not said who they are, so it ends with --dev.
         made.stored = of_dev(made.stored);
     }
-    let command = Command::PutApiKey { id: made.id.clone(), key: made.stored.clone() };
+    let command = Command::from(PutApiKey { id: made.id.clone(), key: made.stored.clone() });
     caller.apply(&app, command, None).await?.reply?;
     app.auth.keys.put(&made.id, &made.stored);
     let answer = NewKeyAnswer { id: made.id, key: made.token, role: body.role, name: body.name };
@@ -200,7 +201,7 @@ pub async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json
 )]
 pub async fn list_keys(State(app): State<App>, caller: Caller) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
-    Ok(reply::json(StatusCode::OK, &ask(&app, &caller, Query::ApiKeys).await?))
+    answer(&app, &caller, ApiKeysQuery).await
 }
 
 /// Revoke an API key
@@ -211,7 +212,7 @@ pub async fn list_keys(State(app): State<App>, caller: Caller) -> Outcome {
 )]
 pub async fn revoke_key(State(app): State<App>, caller: Caller, Segments(id): Segments<String>) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
-    let command = Command::RevokeApiKey { id: id.clone() };
+    let command = Command::from(RevokeApiKey { id: id.clone() });
     let decided = caller.apply(&app, command, None).await?;
     app.auth.keys.remove(&id);
     reply::decided(StatusCode::OK, decided)

@@ -1,6 +1,9 @@
 //! Many commands in one request.
 
 use std::sync::Arc;
+use tally::core::command::{Batch, Command, Cost, Decided, Observe, Once, Rehearse, Relate, Toggle, Written};
+use tally::core::reply::Reply;
+use tally::core::{relation, unique};
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -9,7 +12,6 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tally::core::bounded::{AtMost, held_bytes};
-use tally::core::command::{Command, Cost, Decided, Once, Reply, Written};
 use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::rows::ReplayKey;
@@ -67,8 +69,11 @@ fn read_batch(bytes: &[u8]) -> Result<Read, Problem> {
 /// About as many bytes as commands hold, now that they are read: many small values take far more room than their text.
 fn held(commands: &[Result<Command, Refusal>]) -> usize {
     let behind = |command: &Command| match command {
-        Command::Relate { meta: Some(meta), .. } | Command::Toggle { meta: Some(meta), .. } => held_bytes(meta),
-        Command::Observe { members, .. } => members.iter().map(|member| size_of::<String>() + member.len()).sum(),
+        Command::Relation(relation::Command::Relate(Relate { meta: Some(meta), .. }))
+        | Command::Relation(relation::Command::Toggle(Toggle { meta: Some(meta), .. })) => held_bytes(meta),
+        Command::Unique(unique::Command::Observe(Observe { members, .. })) => {
+            members.iter().map(|member| size_of::<String>() + member.len()).sum()
+        }
         _ => 0,
     };
     size_of_val(commands) + commands.iter().flatten().map(behind).sum::<usize>()
@@ -135,8 +140,8 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
         atomic(&app, &caller, commands, once).await
     } else {
         let command = match sent.dry_run {
-            true => |commands| Command::Rehearse { commands },
-            false => |commands| Command::Batch { atomic: false, commands },
+            true => |commands| Command::from(Rehearse { commands }),
+            false => |commands| Command::from(Batch { atomic: false, commands }),
         };
         each(&app, &caller, commands, command, once).await
     }
@@ -158,7 +163,7 @@ async fn atomic(app: &App, caller: &Caller, commands: Vec<Result<Command, Refusa
         .enumerate()
         .map(|(index, command)| command.map_err(|cause| Refusal::BatchRefused { index, cause: Box::new(cause) }));
     let commands = indexed.collect::<Result<Vec<_>, _>>()?;
-    let decided = caller.apply(app, Command::Batch { atomic: true, commands }, once).await?;
+    let decided = caller.apply(app, Command::from(Batch { atomic: true, commands }), once).await?;
     match decided.reply {
         Ok(Reply::Batch(replies)) => Ok(answer(app, caller, items(replies), decided.cost, decided.replayed).await),
         _ => reply::decided(StatusCode::OK, decided),

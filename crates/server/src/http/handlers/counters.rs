@@ -2,9 +2,10 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use tally::core::command::{Command, CountReply};
-use tally::core::query::{CounterAnswer, CountingQuery};
-use tally::core::{KeyId, Name, Query};
+use tally::core::command::{Add, Command};
+use tally::core::query::{CounterAnswer, CounterQuery};
+use tally::core::reply::CounterReply;
+use tally::core::{KeyId, Name};
 use utoipa::ToSchema;
 
 use super::{Outcome, answer, apply};
@@ -38,7 +39,7 @@ fn one() -> i64 {
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters"),
     ),
     request_body(content = Option<CountBody>),
-    responses((status = 200, description = "The counter as it is now", body = CountReply), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "The counter as it is now", body = CounterReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn add_to_counter(
     State(app): State<App>,
@@ -49,7 +50,7 @@ pub async fn add_to_counter(
     caller.may(Permission::Count, None, None)?;
     let (counter, key) = (Name::new(&counter)?, KeyId::new(&key)?);
     let (CountBody { by }, once) = posted.read(&app, &caller)?;
-    apply(&app, &caller, Command::Count { counter, key, by }, once).await
+    apply(&app, &caller, Command::from(Add { counter, key, by }), once).await
 }
 
 /// How many times?
@@ -66,7 +67,7 @@ pub async fn read_counter(
     caller: Caller,
     Segments((counter, key)): Segments<(String, String)>,
 ) -> Outcome {
-    caller.may(Permission::ReadCounter, None, None)?;
+    caller.signed_in()?;
     let (counter, key) = (Name::new(&counter)?, KeyId::new(&key)?);
-    answer(&app, &caller, Query::Counting(CountingQuery::Counter { counter, key })).await
+    answer(&app, &caller, CounterQuery { counter, key }).await
 }

@@ -1,20 +1,16 @@
 //! One call renders a feed.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use serde::Deserialize;
 use tally::core::bounded::AtMost;
 use tally::core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX};
-use tally::core::query::FeedAnswer;
-use tally::core::{Name, ObjectId, Query, SubjectId};
+use tally::core::query::{FeedAnswer, FeedQuery};
+use tally::core::{Name, ObjectId, SubjectId};
 use utoipa::ToSchema;
 
-use super::{Outcome, ask};
+use super::{Outcome, answer};
 use crate::app::App;
-use crate::auth::policy::Permission;
 use crate::http::body::Json;
-use crate::http::problem::Problem;
-use crate::http::reply;
 use crate::http::request::Caller;
 
 /// What to read.
@@ -47,17 +43,9 @@ pub struct FeedBody {
 pub async fn read(State(app): State<App>, caller: Caller, Json(body): Json<FeedBody>) -> Outcome {
     caller.signed_in()?;
     let FeedBody { viewer, objects: AtMost(objects), relations: AtMost(relations), counters: AtMost(counters) } = body;
-    if !counters.is_empty() {
-        caller.may(Permission::ReadCounter, None, None)?;
-    }
     let viewer = match viewer {
         Some(named) => Some(caller.subject(named.as_str())?),
         None => caller.own_subject().cloned(),
     };
-    for relation in &relations {
-        let policy = app.tally.catalog().relation(relation).map_err(Problem::from)?.read;
-        caller.may(Permission::ReadFeed, viewer.as_ref(), Some(policy))?;
-    }
-    let answer = ask(&app, &caller, Query::Feed { viewer, objects, relations, counters }).await?;
-    Ok(reply::json(StatusCode::OK, &answer))
+    answer(&app, &caller, FeedQuery { viewer, objects, relations, counters }).await
 }

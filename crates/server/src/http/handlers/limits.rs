@@ -3,12 +3,13 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use tally::core::command::{Command, TakeReply};
-use tally::core::query::{CountingAnswer, CountingQuery, LimitAnswer};
-use tally::core::{Answer, KeyId, Name, Query};
+use tally::core::command::{Command, Take};
+use tally::core::query::{LimitAnswer, LimitQuery};
+use tally::core::reply::TakeReply;
+use tally::core::{KeyId, Name};
 use utoipa::ToSchema;
 
-use super::{Outcome, apply, ask};
+use super::{Outcome, apply};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Posted;
@@ -57,7 +58,7 @@ pub async fn take(
     caller.may(Permission::Take, None, None)?;
     let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
     let (TakeBody { cost }, once) = posted.read(&app, &caller)?;
-    apply(&app, &caller, Command::Take { limit, key, cost }, once).await
+    apply(&app, &caller, Command::from(Take { limit, key, cost }), once).await
 }
 
 /// How does a limit stand?
@@ -76,12 +77,10 @@ pub async fn read_limit(
     caller: Caller,
     Segments((limit, key)): Segments<(String, String)>,
 ) -> Outcome {
-    caller.may(Permission::ReadLimit, None, None)?;
+    caller.signed_in()?;
     let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
-    let found = ask(&app, &caller, Query::Counting(CountingQuery::Limit { limit: limit.clone(), key })).await?;
-    let mut response = reply::json(StatusCode::OK, &found);
-    if let Answer::Counting(CountingAnswer::Limit(standing)) = &found {
-        rate::insert(response.headers_mut(), rate::Standing::of(limit.as_str(), standing));
-    }
+    let standing = caller.ask(&app, &LimitQuery { limit: limit.clone(), key }).await?;
+    let mut response = reply::json(StatusCode::OK, &standing);
+    rate::insert(response.headers_mut(), rate::Standing::of(limit.as_str(), &standing));
     Ok(response)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tally::core::query::FeedQuery;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -11,10 +12,10 @@ use axum::response::IntoResponse;
 use futures_util::stream;
 use tally::Subscription;
 use tally::core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX};
-use tally::core::{Name, ObjectId, Query};
+use tally::core::{Name, ObjectId};
 use tokio::sync::watch;
 
-use super::{Outcome, ask};
+use super::Outcome;
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::counts::{Counts, Pair};
@@ -63,7 +64,8 @@ pub async fn live(State(app): State<App>, caller: Caller, headers: HeaderMap, Ra
     let subscription = app.tally.watch(&objects, &relations)?;
     let pairs = objects.iter().flat_map(|object| relations.iter().map(|name| (object.clone(), name.clone())));
     let ready = pairs.collect();
-    let first = ask(&app, &caller, Query::Feed { viewer: None, objects, relations, counters: Vec::new() }).await?;
+    let first =
+        app.tally.query(&FeedQuery { viewer: None, objects, relations, counters: Vec::new() }, &caller.facts()).await?;
     let follower = Follower {
         subscription,
         stopping: app.stopping.subscribe(),

@@ -16,8 +16,9 @@ pub mod subjects;
 pub mod uniques;
 
 use axum::http::StatusCode;
+use serde::Serialize;
+use tally::core::Question;
 use tally::core::command::{Command, Once};
-use tally::core::{Answer, Query};
 
 use super::problem::Problem;
 use super::reply;
@@ -27,17 +28,12 @@ use crate::app::App;
 /// What a handler gives.
 pub type Outcome = Result<axum::response::Response, Problem>;
 
-/// Asks a query as the caller.
-async fn ask(app: &App, caller: &Caller, query: Query) -> Result<Answer, Problem> {
-    Ok(app.tally.query(query, &caller.facts()).await?)
-}
-
-/// Answers a query as the caller.
-async fn answer(app: &App, caller: &Caller, query: Query) -> Outcome {
-    Ok(reply::json(StatusCode::OK, &ask(app, caller, query).await?))
+/// Answers a question as the caller, who has to be allowed it.
+async fn answer<Q: Question<Answer: Serialize>>(app: &App, caller: &Caller, question: Q) -> Outcome {
+    Ok(reply::json(StatusCode::OK, &caller.ask(app, &question).await?))
 }
 
 /// Does what the caller asks for, once where it has a key.
-async fn apply(app: &App, caller: &Caller, command: Command, once: Option<Once>) -> Outcome {
+async fn apply(app: &App, caller: &Caller, command: impl Into<Command>, once: Option<Once>) -> Outcome {
     reply::decided(StatusCode::OK, caller.apply(app, command, once).await?)
 }

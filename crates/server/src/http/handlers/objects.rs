@@ -3,12 +3,14 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use tally::core::ObjectId;
 use tally::core::bounded::BoundedMeta;
-use tally::core::command::{Command, JobReply, ObjectReply};
-use tally::core::{ObjectId, Query};
+use tally::core::command::{Command, DeleteObject, PutObject};
+use tally::core::query::ObjectQuery;
+use tally::core::reply::{JobReply, ObjectReply};
 use utoipa::ToSchema;
 
-use super::{Outcome, ask};
+use super::{Outcome, answer};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Json;
@@ -43,7 +45,7 @@ pub async fn put(
 ) -> Outcome {
     caller.may(Permission::PutObject, None, None)?;
     let object = ObjectId::new(&object)?;
-    let command = Command::PutObject { object, status: body.status, attributes: body.attributes.0 };
+    let command = Command::from(PutObject { object, status: body.status, attributes: body.attributes.0 });
     reply::decided(StatusCode::OK, caller.apply(&app, command, None).await?)
 }
 
@@ -54,9 +56,8 @@ pub async fn put(
     responses((status = 200, description = "The object", body = ObjectReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn get(State(app): State<App>, caller: Caller, Segments(object): Segments<String>) -> Outcome {
-    caller.may(Permission::GetObject, None, None)?;
-    let query = Query::Object(ObjectId::new(&object)?);
-    Ok(reply::json(StatusCode::OK, &ask(&app, &caller, query).await?))
+    caller.signed_in()?;
+    answer(&app, &caller, ObjectQuery { object: ObjectId::new(&object)? }).await
 }
 
 /// Remove an object with its edges and counts
@@ -67,6 +68,6 @@ pub async fn get(State(app): State<App>, caller: Caller, Segments(object): Segme
 )]
 pub async fn delete(State(app): State<App>, caller: Caller, Segments(object): Segments<String>) -> Outcome {
     caller.may(Permission::DeleteObject, None, None)?;
-    let command = Command::DeleteObject { object: ObjectId::new(&object)? };
+    let command = Command::from(DeleteObject { object: ObjectId::new(&object)? });
     reply::decided(StatusCode::ACCEPTED, caller.apply(&app, command, None).await?)
 }

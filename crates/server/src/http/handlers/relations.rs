@@ -4,14 +4,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use tally::core::bounded::BoundedMeta;
-use tally::core::command::{Command, Decided, EdgeReply};
+use tally::core::command::{Command, Decided, Relate, Toggle, Unrelate};
 use tally::core::limits::PAGE_ITEMS_DEFAULT;
-use tally::core::query::{CountAnswer, EdgeAnswer, ListAnswer};
+use tally::core::query::{CountAnswer, CountQuery, EdgeAnswer, EdgeQuery, ListAnswer, ListQuery};
+use tally::core::reply::EdgeReply;
 use tally::core::rows::Side;
-use tally::core::{Name, ObjectId, Query, SubjectId};
+use tally::core::{Name, ObjectId};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Outcome, ask};
+use super::{Outcome, answer};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::{Json, Posted};
@@ -59,11 +60,6 @@ fn names(relation: &str, object: &str) -> Result<(Name, ObjectId), Problem> {
     Ok((Name::new(relation)?, ObjectId::new(object)?))
 }
 
-async fn write(app: &App, caller: &Caller, permission: Permission, subject: &SubjectId, command: Command) -> Outcome {
-    caller.may(permission, Some(subject), None)?;
-    told(app, caller, caller.apply(app, command, None).await?).await
-}
-
 /// The answer to a write, as far as the caller may read it.
 async fn told(app: &App, caller: &Caller, decided: Decided) -> Outcome {
     let Decided { reply: Ok(reply), cost, replayed } = decided else { return reply::decided(StatusCode::OK, decided) };
@@ -94,8 +90,8 @@ pub async fn relate(
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
     let (kind, meta) = (body.kind, body.meta.map(|meta| meta.0));
-    let command = Command::Relate { relation, object, subject: subject.clone(), kind, meta };
-    write(&app, &caller, Permission::Relate, &subject, command).await
+    let command = Relate { relation, object, subject, kind, meta };
+    told(&app, &caller, caller.apply(&app, command, None).await?).await
 }
 
 /// Make sure that an edge is not there
@@ -115,8 +111,8 @@ pub async fn unrelate(
 ) -> Outcome {
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
-    let command = Command::Unrelate { relation, object, subject: subject.clone() };
-    write(&app, &caller, Permission::Unrelate, &subject, command).await
+    let command = Unrelate { relation, object, subject };
+    told(&app, &caller, caller.apply(&app, command, None).await?).await
 }
 
 /// `subjects` is also a subject's id: writing to it is writing that edge.
@@ -163,7 +159,7 @@ pub async fn toggle(
     caller.may(Permission::Toggle, Some(&subject), None)?;
     let (EdgeBody { kind, meta }, once) = posted.read(&app, &caller)?;
     let meta = meta.map(|meta| meta.0);
-    let command = Command::Toggle { relation, object, subject, kind, meta };
+    let command = Command::from(Toggle { relation, object, subject, kind, meta });
     told(&app, &caller, caller.apply(&app, command, once).await?).await
 }
 
@@ -184,10 +180,7 @@ pub async fn read_edge(
 ) -> Outcome {
     caller.signed_in()?;
     let ((relation, object), subject) = (names(&relation, &object)?, caller.subject(&subject)?);
-    let policy = app.tally.catalog().relation(&relation).map_err(Problem::from)?.read;
-    caller.may(Permission::ReadEdge, Some(&subject), Some(policy))?;
-    let answer = ask(&app, &caller, Query::Edge { relation, object, subject }).await?;
-    Ok(reply::json(StatusCode::OK, &answer))
+    answer(&app, &caller, EdgeQuery { relation, object, subject }).await
 }
 
 /// How many edges does this object have?
@@ -212,10 +205,7 @@ pub async fn read_count(
         Some(text) => Some(caller.subject(&text)?),
         None => caller.own_subject().cloned(),
     };
-    let policy = app.tally.catalog().relation(&relation).map_err(Problem::from)?.read;
-    caller.may(Permission::ReadObject, viewer.as_ref(), Some(policy))?;
-    let answer = ask(&app, &caller, Query::Count { relation, object, viewer }).await?;
-    Ok(reply::json(StatusCode::OK, &answer))
+    answer(&app, &caller, CountQuery { relation, object, viewer }).await
 }
 
 /// Who has edges to this object, newest first
@@ -236,8 +226,6 @@ pub async fn list_subjects(
 ) -> Outcome {
     caller.signed_in()?;
     let (relation, object) = names(&relation, &object)?;
-    let policy = app.tally.catalog().relation(&relation).map_err(Problem::from)?.read;
-    caller.may(Permission::ListSubjects, None, Some(policy))?;
     list(&app, &caller, Side::Object, relation, object.as_str(), page).await
 }
 
@@ -259,13 +247,10 @@ pub async fn list_objects(
 ) -> Outcome {
     caller.signed_in()?;
     let (relation, subject) = (Name::new(&relation)?, caller.subject(&subject)?);
-    let policy = app.tally.catalog().relation(&relation).map_err(Problem::from)?.read;
-    caller.may(Permission::ListObjects, Some(&subject), Some(policy))?;
     list(&app, &caller, Side::Subject, relation, subject.as_str(), page).await
 }
 
 async fn list(app: &App, caller: &Caller, side: Side, relation: Name, id: &str, page: Page) -> Outcome {
     let limit = page.limit.unwrap_or(PAGE_ITEMS_DEFAULT);
-    let query = Query::List { side, relation, id: id.to_owned(), limit, cursor: page.cursor };
-    Ok(reply::json(StatusCode::OK, &ask(app, caller, query).await?))
+    answer(app, caller, ListQuery { side, relation, id: id.to_owned(), limit, cursor: page.cursor }).await
 }

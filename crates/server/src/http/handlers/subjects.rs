@@ -2,27 +2,27 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use tally::core::command::{Command, JobReply};
-use tally::core::rows::{JobId, JobKind};
-use tally::core::{Code, Query, SubjectId};
+use tally::core::command::{Forget, Restore, Suspend};
+use tally::core::query::JobQuery;
+use tally::core::reply::JobReply;
+use tally::core::rows::JobId;
+use tally::core::{Code, Operation, SubjectId};
 
-use super::{Outcome, ask};
+use super::{Outcome, answer};
 use crate::app::App;
-use crate::auth::policy::Permission;
+use crate::auth::policy::Denied;
 use crate::http::problem::Problem;
 use crate::http::reply;
 use crate::http::request::{Caller, Segments};
 
-async fn begin(
+async fn begin<O: Operation>(
     app: &App,
     caller: &Caller,
-    permission: Permission,
     subject: &str,
-    command: impl FnOnce(SubjectId) -> Command,
+    command: impl FnOnce(SubjectId) -> O,
 ) -> Outcome {
     caller.signed_in()?;
     let subject = caller.subject(subject)?;
-    caller.may(permission, Some(&subject), None)?;
     reply::decided(StatusCode::ACCEPTED, caller.apply(app, command(subject), None).await?)
 }
 
@@ -36,7 +36,7 @@ async fn begin(
     responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn forget(State(app): State<App>, caller: Caller, Segments(subject): Segments<String>) -> Outcome {
-    begin(&app, &caller, Permission::ForgetSubject, &subject, |subject| Command::Forget { subject }).await
+    begin(&app, &caller, &subject, |subject| Forget { subject }).await
 }
 
 /// Suspend a subject
@@ -49,7 +49,7 @@ pub async fn forget(State(app): State<App>, caller: Caller, Segments(subject): S
     responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn suspend(State(app): State<App>, caller: Caller, Segments(subject): Segments<String>) -> Outcome {
-    begin(&app, &caller, Permission::SuspendSubject, &subject, |subject| Command::Suspend { subject }).await
+    begin(&app, &caller, &subject, |subject| Suspend { subject }).await
 }
 
 /// Restore a suspended subject
@@ -61,14 +61,7 @@ pub async fn suspend(State(app): State<App>, caller: Caller, Segments(subject): 
     responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
 )]
 pub async fn restore(State(app): State<App>, caller: Caller, Segments(subject): Segments<String>) -> Outcome {
-    begin(&app, &caller, Permission::RestoreSubject, &subject, |subject| Command::Restore { subject }).await
-}
-
-/// Whether a job is about a subject. A job is named after what it does to whom, so this needs no look at it: a user is
-/// told the same of every job that is not its own, whether or not there is one.
-fn is_about(job: Option<JobId>, subject: &SubjectId) -> bool {
-    let own = [JobKind::Forget, JobKind::Hide, JobKind::Show].map(|kind| JobId::of(kind, subject.as_str()));
-    job.is_some_and(|job| own.contains(&job))
+    begin(&app, &caller, &subject, |subject| Restore { subject }).await
 }
 
 /// How far is a job?
@@ -81,8 +74,11 @@ fn is_about(job: Option<JobId>, subject: &SubjectId) -> bool {
 )]
 pub async fn read_job(State(app): State<App>, caller: Caller, Segments(job): Segments<String>) -> Outcome {
     caller.signed_in()?;
-    let id = JobId::parse(&job);
-    caller.may(Permission::ReadJob, caller.own_subject().filter(|own| is_about(id, own)), None)?;
-    let id = id.ok_or_else(|| Problem::new(Code::NotFound, "there is no such job"))?;
-    Ok(reply::json(StatusCode::OK, &ask(&app, &caller, Query::Job(id)).await?))
+    // A job is named after what it does to whom, so nobody has to look at it: a user is told the same of every job that is not
+    // its own, whether or not there is one.
+    let job = JobId::parse(&job).ok_or_else(|| match caller.own_subject() {
+        Some(_) => Problem::from(Denied::User),
+        None => Problem::new(Code::NotFound, "there is no such job"),
+    })?;
+    answer(&app, &caller, JobQuery { job, viewer: caller.own_subject().cloned() }).await
 }

@@ -3,10 +3,11 @@
 use axum::extract::{RawQuery, State};
 use serde::Deserialize;
 use tally::core::bounded::AtMost;
-use tally::core::command::{Command, UniqueReply};
+use tally::core::command::{Command, Observe};
 use tally::core::limits::UNIQUE_MEMBERS_MAX;
-use tally::core::query::{CountingQuery, UniqueAnswer};
-use tally::core::{KeyId, Name, Query};
+use tally::core::query::{UniqueAnswer, UniqueQuery};
+use tally::core::reply::UniqueReply;
+use tally::core::{KeyId, Name};
 use utoipa::ToSchema;
 
 use super::{Outcome, answer, apply};
@@ -46,7 +47,7 @@ pub async fn observe(
     caller.may(Permission::Observe, None, None)?;
     let (unique, key) = (Name::new(&unique)?, KeyId::new(&key)?);
     let (ObserveBody { members }, once) = posted.read(&app, &caller)?;
-    apply(&app, &caller, Command::Observe { unique, key, members: members.0 }, once).await
+    apply(&app, &caller, Command::from(Observe { unique, key, members: members.0 }), once).await
 }
 
 /// How many different ones are in a key?
@@ -63,9 +64,9 @@ pub async fn read_unique(
     caller: Caller,
     Segments((unique, key)): Segments<(String, String)>,
 ) -> Outcome {
-    caller.may(Permission::ReadUnique, None, None)?;
+    caller.signed_in()?;
     let (unique, keys) = (Name::new(&unique)?, vec![KeyId::new(&key)?]);
-    answer(&app, &caller, Query::Counting(CountingQuery::Unique { unique, keys })).await
+    answer(&app, &caller, UniqueQuery { unique, keys }).await
 }
 
 /// How many different ones are in several keys together?
@@ -85,9 +86,9 @@ pub async fn read_union(
     Segments(unique): Segments<String>,
     RawQuery(query): RawQuery,
 ) -> Outcome {
-    caller.may(Permission::ReadUnique, None, None)?;
+    caller.signed_in()?;
     let unique = Name::new(&unique)?;
     let keys =
         listed(&query.unwrap_or_default(), "keys")?.iter().map(|key| KeyId::new(key)).collect::<Result<_, _>>()?;
-    answer(&app, &caller, Query::Counting(CountingQuery::Unique { unique, keys })).await
+    answer(&app, &caller, UniqueQuery { unique, keys }).await
 }

@@ -6,12 +6,18 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::{Command, ScoreChange};
+use crate::attendance::Attend;
+use crate::board::{ChangeScore, ScoreChange};
 use crate::bounded::{AtMost, BoundedMeta};
+use crate::command::Command;
+use crate::counter::Add;
 use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
+use crate::limit::Take;
 use crate::limits::UNIQUE_MEMBERS_MAX;
+use crate::relation::{Relate, Toggle, Unrelate};
+use crate::unique::Observe;
 
 /// A command as a client writes it in a batch: one flat form for all, which reads faster than a
 /// tagged enum and names the field that is missing.
@@ -196,32 +202,34 @@ impl TryFrom<Written> for Command {
             };
         }
         Ok(match op {
-            Op::Relate | Op::Unrelate | Op::Toggle => {
+            Op::Relate => {
                 let (relation, object, subject) = (need!(relation), need!(object), need!(subject));
-                let (kind, meta) = (written.kind, written.meta.map(|meta| meta.0));
-                match op {
-                    Op::Relate => Self::Relate { relation, object, subject, kind, meta },
-                    Op::Toggle => Self::Toggle { relation, object, subject, kind, meta },
-                    _ => Self::Unrelate { relation, object, subject },
-                }
+                Relate { relation, object, subject, kind: written.kind, meta: written.meta.map(|meta| meta.0) }.into()
             }
-            Op::Count => Self::Count { counter: need!(counter), key: need!(key), by: written.by.unwrap_or(1) },
-            Op::Observe => Self::Observe { unique: need!(unique), key: need!(key), members: need!(members).0 },
-            Op::Attend => Self::Attend {
-                sheet: need!(sheet),
-                day: written.day.and_then(|day| day.0),
-                subject: need!(subject),
-                present: written.present.unwrap_or(true),
-            },
+            Op::Unrelate => {
+                Unrelate { relation: need!(relation), object: need!(object), subject: need!(subject) }.into()
+            }
+            Op::Toggle => {
+                let (relation, object, subject) = (need!(relation), need!(object), need!(subject));
+                Toggle { relation, object, subject, kind: written.kind, meta: written.meta.map(|meta| meta.0) }.into()
+            }
+            Op::Count => Add { counter: need!(counter), key: need!(key), by: written.by.unwrap_or(1) }.into(),
+            Op::Observe => Observe { unique: need!(unique), key: need!(key), members: need!(members).0 }.into(),
+            Op::Attend => {
+                let (day, present) = (written.day.and_then(|day| day.0), written.present.unwrap_or(true));
+                Attend { sheet: need!(sheet), day, subject: need!(subject), present }.into()
+            }
             Op::Score => {
                 let change = match (written.by, written.score) {
                     (Some(by), None) => ScoreChange::By(by),
                     (None, Some(score)) => ScoreChange::To(score),
-                    _ => return Err(Refusal::bad_request("score takes either `by` or `score`")),
+                    (Some(_), Some(_)) | (None, None) => {
+                        return Err(Refusal::bad_request("score takes either `by` or `score`"));
+                    }
                 };
-                Self::Score { board: need!(board), member: need!(member), change }
+                ChangeScore { board: need!(board), member: need!(member), change }.into()
             }
-            Op::Take => Self::Take { limit: need!(limit), key: need!(key), cost: written.cost.unwrap_or(1) },
+            Op::Take => Take { limit: need!(limit), key: need!(key), cost: written.cost.unwrap_or(1) }.into(),
         })
     }
 }

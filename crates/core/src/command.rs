@@ -1,0 +1,208 @@
+//! Everything that can be asked to change: thin, one case a capability. What each has is in its folder.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::Context;
+use crate::error::Refusal;
+use crate::id::SubjectId;
+use crate::operation::{About, Wakes};
+use crate::permission::Permission;
+use crate::rows::{JobId, JobKind, ReplayKey, Side};
+use crate::view::{Stop, View};
+use crate::{
+    attendance, batch, board, counter, job, key, limit, names, object, relation, replay, subject, unique, verify,
+};
+
+pub use crate::attendance::Attend;
+pub use crate::batch::{Batch, Rehearse, Written};
+pub use crate::board::{ChangeScore, RankAnew, ScoreChange};
+pub use crate::counter::Add;
+pub use crate::job::{ExpireJobs, Sweep};
+pub use crate::key::{PutApiKey, RevokeApiKey};
+pub use crate::limit::{ExpireLimits, Take};
+pub use crate::names::Declare;
+pub use crate::object::{DeleteObject, PutObject};
+pub use crate::relation::{Relate, Toggle, Unrelate};
+pub use crate::replay::ExpireReplays;
+pub use crate::reply::Reply;
+pub use crate::subject::{Forget, Restore, Suspend};
+pub use crate::unique::Observe;
+pub use crate::verify::{Recount, Repair, Step, Verify};
+
+macro_rules! capabilities {
+    ($($(#[$doc:meta])* $name:ident in $capability:ident,)+) => {
+        /// A change that is asked for. A client may put those of relations and of counting in a batch, each
+        /// written with its `op`; see [`Written`].
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub enum Command {
+            $($(#[$doc])* $name($capability::Command),)+
+        }
+
+        impl Command {
+            /// Decides it, by its capability's rule.
+            pub(crate) fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<Reply, Stop> {
+                match self {
+                    $(Self::$name(command) => command.decide(context, view),)+
+                }
+            }
+
+            /// What the rest of the house has to know of it.
+            pub fn about(&self) -> About<'_> {
+                match self {
+                    $(Self::$name(command) => command.about(),)+
+                }
+            }
+
+            /// Who acts, where the caller says who.
+            pub fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+                match self {
+                    $(Self::$name(command) => command.acting_mut(),)+
+                }
+            }
+
+            /// As a client writes it in a batch; none where it cannot be in one.
+            pub fn written(&self) -> Option<serde_json::Value> {
+                match self {
+                    $(Self::$name(command) => command.written(),)+
+                }
+            }
+        }
+    };
+}
+
+capabilities! {
+    /// Likes, bookmarks, reactions.
+    Relation in relation,
+    /// Registered objects.
+    Object in object,
+    /// Forgetting, suspending, restoring.
+    Subject in subject,
+    /// How many times.
+    Counter in counter,
+    /// How many different ones.
+    Unique in unique,
+    /// Who was there.
+    Attendance in attendance,
+    /// Who leads.
+    Board in board,
+    /// May this happen now?
+    Limit in limit,
+    /// Several commands as one.
+    Batch in batch,
+    /// Long work.
+    Job in job,
+    /// Recounting.
+    Verify in verify,
+    /// API keys.
+    Key in key,
+    /// Remembered answers.
+    Replay in replay,
+    /// What is declared.
+    Names in names,
+}
+
+impl Command {
+    /// How many commands this counts as in a batch.
+    pub fn weight(&self) -> usize {
+        self.about().weight
+    }
+
+    /// Who has to look again when it is done.
+    pub fn wakes(&self) -> Wakes {
+        self.about().wakes
+    }
+
+    /// What a caller has to be allowed, and about whom it is; nothing of what no caller may send.
+    pub fn permission(&self) -> Option<(Permission, Option<&SubjectId>)> {
+        let about = self.about();
+        about.permission.map(|permission| (permission, about.names.subject))
+    }
+
+    /// What it is about: commands about the same are best decided together. Where nothing is counted, it is a subject or
+    /// an object.
+    pub fn home(&self, by: Side) -> Option<[&str; 2]> {
+        let about = self.about();
+        let subject = about.names.subject.map(|subject| [subject.as_str(), ""]);
+        let object = about.names.object.map(|object| [object.as_str(), ""]);
+        about.counted.or(match by {
+            Side::Subject => subject,
+            Side::Object => object.or(subject),
+        })
+    }
+
+    /// The job that it begins, or goes on with.
+    pub fn job(&self) -> Option<JobId> {
+        let (kind, whom) = match self {
+            Self::Subject(subject::Command::Forget(Forget { subject })) => (JobKind::Forget, subject.as_str()),
+            Self::Subject(subject::Command::Suspend(Suspend { subject })) => (JobKind::Hide, subject.as_str()),
+            Self::Subject(subject::Command::Restore(Restore { subject })) => (JobKind::Show, subject.as_str()),
+            Self::Object(object::Command::DeleteObject(DeleteObject { object })) => (JobKind::Clear, object.as_str()),
+            Self::Object(object::Command::PutObject(_))
+            | Self::Relation(_)
+            | Self::Counter(_)
+            | Self::Unique(_)
+            | Self::Attendance(_)
+            | Self::Board(_)
+            | Self::Limit(_)
+            | Self::Batch(_)
+            | Self::Job(_)
+            | Self::Verify(_)
+            | Self::Key(_)
+            | Self::Replay(_)
+            | Self::Names(_) => return None,
+        };
+        Some(JobId::of(kind, whom))
+    }
+}
+
+/// Who asks, as conditions see it: `kind`, `subject`, `role`, `claims`.
+pub type Auth = Arc<serde_json::Value>;
+
+/// A request that has one effect however often it is sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Once {
+    /// The caller's key.
+    pub key: ReplayKey,
+    /// A fingerprint for each field of the request.
+    pub fields: Arc<Vec<(String, u64)>>,
+}
+
+/// A command with who sent it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// Who sends it.
+    pub auth: Auth,
+    /// What is to be done.
+    pub command: Command,
+    /// The idempotency key, if there was one.
+    pub once: Option<Once>,
+}
+
+impl Call {
+    /// A command of Tally's own.
+    pub fn system(command: impl Into<Command>) -> Self {
+        Self { auth: Arc::new(serde_json::json!({"kind": "system"})), command: command.into(), once: None }
+    }
+}
+
+/// Logical rows read and written, in the caller's sense: edges and the counts above them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Cost {
+    /// Rows read.
+    pub reads: u32,
+    /// Rows written.
+    pub writes: u32,
+}
+
+/// A decision's outcome.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Decided {
+    /// The answer.
+    pub reply: Result<Reply, Refusal>,
+    /// What it cost.
+    pub cost: Cost,
+    /// Whether it is a remembered answer.
+    pub replayed: bool,
+}

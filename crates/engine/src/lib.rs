@@ -13,10 +13,10 @@ mod together;
 
 use std::future::Future;
 
-use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, RowKind, Score, Side, TotalKey};
+use tally_core::rows::{self, Changes, Edge, EdgeKey, Key, ListKey, OrderKey, Row, RowKind, Side, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{Reading, View, Wants};
-use tally_core::{Cursor, Name, ObjectId, SubjectId};
+use tally_core::{Cursor, Name, ObjectId};
 
 pub use clock::{Clock, SystemClock};
 pub use error::{CommitError, StoreError, TooLarge};
@@ -35,7 +35,7 @@ pub struct Loaded {
     pub rows: Vec<Option<Row>>,
     /// Totals; absent is 0.
     pub totals: Vec<i64>,
-    /// How many members stand before each place.
+    /// How many rows stand before each point.
     pub ranks: Vec<u64>,
     /// Totals that came along unasked, as of the same moment: an edge that is there is mostly answered with its
     /// count.
@@ -114,12 +114,12 @@ pub enum Range {
     },
     /// Every row of a kind of which there are few ([`Home::Store`](tally_core::rows::Home)), by key.
     Few(RowKind),
-    /// Members of a board in its order.
-    Board {
-        /// The board.
-        board: BoardKey,
+    /// Rows of an order ([`Row::stands`]).
+    Order {
+        /// The order.
+        order: OrderKey,
         /// Where to begin, and which way to go.
-        from: BoardFrom,
+        from: OrderFrom,
     },
     /// Every row, whatever it is; totals are not rows, but counters are. The order is the engine's own, but fixed and
     /// total: a page continues exactly behind a key, whether or not its row is still there.
@@ -146,15 +146,15 @@ impl Range {
     }
 }
 
-/// Where in a board to begin.
+/// Where in an order to begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum BoardFrom {
-    /// With the member before whom so many stand, and downwards.
+pub enum OrderFrom {
+    /// With the row before which so many stand, and downwards.
     Rank(u64),
-    /// Right behind where a member stands, or would, and downwards.
-    Behind(SubjectId, Score),
-    /// Right ahead of where a member stands, or would, and upwards: the nearest first.
-    Ahead(SubjectId, Score),
+    /// Right behind where a row stands, or would, and downwards.
+    Behind(rows::Place),
+    /// Right ahead of where a row stands, or would, and upwards: the nearest first.
+    Ahead(rows::Place),
 }
 
 /// A row's place in a list.

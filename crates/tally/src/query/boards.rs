@@ -2,15 +2,36 @@
 
 use tally_core::board;
 use tally_core::catalog::{BoardDef, Ties};
-use tally_core::limits::{AROUND_MAX, PAGE_ITEMS_MAX, SCORE_MAX};
+use tally_core::limits::{AROUND_MAX, PAGE_ITEMS_MAX};
 use tally_core::query::{BoardAnswer, BoardItem, SeasonItem, SeasonsAnswer, StandingAnswer};
-use tally_core::rows::{Among, BoardKey, Key, Row, Score, ScoreKey, Standing};
+use tally_core::rows::{BoardKey, Key, Row, Score, ScoreKey, Standing};
 use tally_core::view::Wants;
 use tally_core::{BoardCursor, Name, Refusal, SubjectId, Timestamp};
-use tally_engine::{BoardFrom, Engine, Range};
+use tally_engine::{Engine, OrderFrom, Range};
 
 use super::{Reader, TRIES_MAX};
 use crate::Error;
+
+/// Where a page of a board begins.
+enum Begin {
+    /// With the member before whom so many stand.
+    Rank(u64),
+    /// Right behind where a member stands, or would.
+    Behind(SubjectId, Score),
+}
+
+impl Begin {
+    fn on(&self, board: &BoardKey) -> OrderFrom {
+        match self {
+            Self::Rank(rank) => OrderFrom::Rank(*rank),
+            Self::Behind(member, score) => OrderFrom::Behind(score_key(board, member).place(*score)),
+        }
+    }
+}
+
+fn score_key(board: &BoardKey, member: &SubjectId) -> ScoreKey {
+    ScoreKey { board: board.clone(), member: member.clone() }
+}
 
 impl<E: Engine> Reader<'_, E> {
     async fn board_of(&self, name: &Name, season: Option<Timestamp>) -> Result<(&BoardDef, BoardKey), Error> {
@@ -42,15 +63,15 @@ impl<E: Engine> Reader<'_, E> {
         let from = match (rank, cursor) {
             (Some(_), Some(_)) => return Err(Refusal::bad_request("take either rank or cursor").into()),
             (Some(0), _) => return Err(Refusal::bad_request("ranks begin with 1").into()),
-            (Some(rank), None) => BoardFrom::Rank(rank - 1),
+            (Some(rank), None) => Begin::Rank(rank - 1),
             (None, Some(text)) => {
                 let last = BoardCursor::decode(text, &key)?;
-                BoardFrom::Behind(last.member, last.score)
+                Begin::Behind(last.member, last.score)
             }
-            (None, None) => BoardFrom::Rank(0),
+            (None, None) => Begin::Rank(0),
         };
         for _ in 0..TRIES_MAX {
-            let page = self.scan(&Range::Board { board: key.clone(), from: from.clone() }, limit as usize).await?;
+            let page = self.scan(&Range::Order { order: key.clone().into(), from: from.on(&key) }, limit as usize).await?;
             let rows: Vec<(SubjectId, Score)> = page.items.into_iter().filter_map(as_score).collect();
             let last = rows.last().filter(|_| page.more);
             let cursor = last.map(|(member, score)| BoardCursor { member: member.clone(), score: *score }.encode(&key));
@@ -69,16 +90,16 @@ impl<E: Engine> Reader<'_, E> {
         def: &BoardDef,
         board: &BoardKey,
         shown: Vec<(SubjectId, Score)>,
-        from: Option<&BoardFrom>,
+        from: Option<&Begin>,
         more: Option<bool>,
     ) -> Result<Option<(Vec<BoardItem>, u64)>, Error> {
-        let key = |member: &SubjectId| ScoreKey { board: board.clone(), member: member.clone() };
-        let place = |(member, score): &(SubjectId, Score)| Standing::of(&key(member), *score);
+        let key = |member: &SubjectId| score_key(board, member);
+        let place = |(member, score): &(SubjectId, Score)| key(member).standing(*score);
         let behind = match from {
-            Some(BoardFrom::Behind(member, score)) => Some((member.clone(), *score)),
-            Some(BoardFrom::Rank(_) | BoardFrom::Ahead(..)) | None => None,
+            Some(Begin::Behind(member, score)) => Some((member.clone(), *score)),
+            Some(Begin::Rank(_)) | None => None,
         };
-        let all = Standing { board: board.clone(), score: -SCORE_MAX - 1, among: Among::Last };
+        let all = Standing::end(board.clone().into());
         let mut ranks = vec![all];
         ranks.extend(behind.iter().map(place));
         let first = shown.first().map(|first| {
@@ -99,8 +120,8 @@ impl<E: Engine> Reader<'_, E> {
                 let is_there = found.next().flatten() == Some(Row::Score(*score));
                 Some(count() + u64::from(is_there))
             }
-            (None, Some(BoardFrom::Rank(rank))) => Some(*rank),
-            (None, Some(BoardFrom::Behind(..) | BoardFrom::Ahead(..)) | None) => None,
+            (None, Some(Begin::Rank(rank))) => Some(*rank),
+            (None, Some(Begin::Behind(..)) | None) => None,
         };
         let Some(from_zero) = first else {
             return Ok(begins.is_none_or(|begins| members <= begins).then_some((Vec::new(), members)));
@@ -142,8 +163,8 @@ impl<E: Engine> Reader<'_, E> {
             return Err(Refusal::bad_request(format!("around is at most {AROUND_MAX}")).into());
         }
         let season = shown_season(def, &board);
-        let key = Key::Score(ScoreKey { board: board.clone(), member: member.clone() });
-        let all = Standing { board: board.clone(), score: -SCORE_MAX - 1, among: Among::Last };
+        let key = Key::Score(score_key(&board, &member));
+        let all = Standing::end(board.clone().into());
         let wants = Wants { rows: vec![key], ranks: vec![all], ..Wants::default() };
         for _ in 0..TRIES_MAX {
             let loaded = self.load(&wants).await?;
@@ -155,7 +176,7 @@ impl<E: Engine> Reader<'_, E> {
             let [mut rows, behind] = self.neighbours(&board, &member, score, around).await?;
             let place = rows.len();
             // Where there are fewer than asked for, there are no more.
-            let from = (place < around as usize).then_some(BoardFrom::Rank(0));
+            let from = (place < around as usize).then_some(Begin::Rank(0));
             let more = (behind.len() < around as usize).then_some(false);
             rows.push((member.clone(), score));
             rows.extend(behind);
@@ -179,12 +200,13 @@ impl<E: Engine> Reader<'_, E> {
             return Ok([Vec::new(), Vec::new()]);
         }
         let page = |from| async move {
-            let page = self.scan(&Range::Board { board: board.clone(), from }, around as usize).await?;
+            let page = self.scan(&Range::Order { order: board.clone().into(), from }, around as usize).await?;
             Ok::<Vec<(SubjectId, Score)>, Error>(page.items.into_iter().filter_map(as_score).collect())
         };
-        let mut ahead = page(BoardFrom::Ahead(member.clone(), score)).await?;
+        let place = score_key(board, member).place(score);
+        let mut ahead = page(OrderFrom::Ahead(place.clone())).await?;
         ahead.reverse();
-        Ok([ahead, page(BoardFrom::Behind(member.clone(), score)).await?])
+        Ok([ahead, page(OrderFrom::Behind(place)).await?])
     }
 
     pub(super) async fn seasons(&self, name: &Name) -> Result<SeasonsAnswer, Error> {

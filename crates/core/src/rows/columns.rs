@@ -6,7 +6,8 @@ use super::cell::{Cell, Cells};
 use super::declared::RowKind;
 use super::{
     ApiKey, Attendee, Bits, Board, BoardKey, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key, LimitKey,
-    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Ticket, TicketKey, TicketState, TotalKey, Used,
+    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Ticket, TicketKey, TicketState,
+    TotalKey, Used,
 };
 use crate::day::Day;
 use crate::time::Timestamp;

@@ -212,6 +212,14 @@ impl RowKind {
         self.declared().order.is_some()
     }
 
+    /// Whether a place in an order says all that a row of this kind holds.
+    pub fn is_its_place(self) -> bool {
+        let declared = self.declared();
+        declared
+            .order
+            .is_some_and(|by| declared.columns.iter().all(|(name, _)| by.score == Some(name) || by.reached == *name))
+    }
+
     /// What it is made of.
     pub fn declared(self) -> &'static Declared {
         &DECLARED[self as usize]

@@ -139,7 +139,8 @@ impl OrderKey {
         Key::from_cells(kind, &mut Cells::new(cells))
     }
 
-    /// The row that stands at a place, of a kind of which the place says everything. Others are to be looked up.
+    /// The row that stands at a place, where the place says everything of it ([`RowKind::is_its_place`]). Others are to be
+    /// looked up.
     pub fn row(&self, place: &Place) -> Option<Row> {
         match self {
             Self::Board(_) => Some(Row::Score(Score { score: place.score, reached: Stamp(place.reached) })),

@@ -293,7 +293,8 @@ pub(super) async fn orders_survive_a_reopening<F: EngineFactory>(stand: Stand<F>
         engine.settle(mark).await.expect("it becomes durable");
         engine = stand.reopen(engine).await;
         stand.drain(&engine).await;
-        put(&*engine, &mut model, vec![ticket("sale", first + 1, TicketState::Left, 1), waiting("sale-2", first)]).await;
+        put(&*engine, &mut model, vec![ticket("sale", first + 1, TicketState::Left, 1), waiting("sale-2", first)])
+            .await;
         for order in all_orders() {
             check(&*engine, &model, &order, &format!("round {round}")).await;
         }

@@ -259,7 +259,8 @@ pub(super) async fn boards_are_paged_both_ways<F: EngineFactory>(stand: Stand<F>
     let names = |found: Vec<(Key, Row)>| -> Vec<Key> { found.into_iter().map(|(key, _)| key).collect() };
     let expected: Vec<Key> = members.iter().map(|(key, _)| Key::Score(key.clone())).collect();
     let page = async |from, limit| {
-        let page = engine.scan(&Range::Order { order: board(0, false).into(), from }, limit).await.expect("a scan works");
+        let page =
+            engine.scan(&Range::Order { order: board(0, false).into(), from }, limit).await.expect("a scan works");
         (names(page.items), page.more)
     };
     assert_eq!(page(OrderFrom::Rank(0), 100).await, (expected.clone(), false));

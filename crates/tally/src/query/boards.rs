@@ -71,7 +71,8 @@ impl<E: Engine> Reader<'_, E> {
             (None, None) => Begin::Rank(0),
         };
         for _ in 0..TRIES_MAX {
-            let page = self.scan(&Range::Order { order: key.clone().into(), from: from.on(&key) }, limit as usize).await?;
+            let page =
+                self.scan(&Range::Order { order: key.clone().into(), from: from.on(&key) }, limit as usize).await?;
             let rows: Vec<(SubjectId, Score)> = page.items.into_iter().filter_map(as_score).collect();
             let last = rows.last().filter(|_| page.more);
             let cursor = last.map(|(member, score)| BoardCursor { member: member.clone(), score: *score }.encode(&key));

@@ -29,6 +29,9 @@ fn number_of(place: &Place) -> u128 {
     place_number(place.score, place.reached)
 }
 
+/// Who stands somewhere; a row that is looked up and does not stand there any more is none.
+type Found = Vec<(Key, Option<Row>)>;
+
 /// A row that moved.
 struct Moved {
     position: Position,
@@ -255,8 +258,7 @@ impl Orders {
         Ok(Some(found))
     }
 
-    /// Rows of an order; none where it has to be read first. A row that is looked up and does not stand there any more is
-    /// none.
+    /// Rows of an order; none where it has to be read first.
     pub(crate) fn page(
         &self,
         store: &Store,
@@ -264,7 +266,7 @@ impl Orders {
         from: &OrderFrom,
         limit: usize,
         taken_back: usize,
-    ) -> Result<Option<Vec<(Key, Option<Row>)>>, StoreError> {
+    ) -> Result<Option<Found>, StoreError> {
         let prefix = keys::order_prefix(key);
         let end = keys::after_prefix(&prefix);
         let (start, skip, up) = match from {

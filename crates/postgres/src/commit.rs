@@ -16,7 +16,7 @@ use crate::cells::{Table, columns, tables};
 use crate::connection::{Connection, Lane, too_slow};
 use crate::cut::Node;
 use crate::error::{is_lost, refused};
-use crate::ordered::Standing;
+use crate::ordered::InOrder;
 use crate::plan::Plan;
 use crate::totals::{
     ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, DROP_EMPTY_TOTALS, DROP_ENDED, HOLD_ENDED, HOLD_OBJECTS,
@@ -306,7 +306,7 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
         step(tree::add_to_nodes().into(), plan.nodes.values());
     }
     for (kind, points) in plan.ranks.kinds() {
-        if let Some(standing) = Standing::of(kind) {
+        if let Some(standing) = InOrder::of(kind) {
             step(tree::tell_ranks(standing).into(), points.with_expected());
         }
     }

@@ -11,12 +11,12 @@ use tokio_postgres::types::ToSql;
 use crate::Postgres;
 use crate::error::unavailable;
 use crate::fence::{self, Fences};
-use crate::ordered::{self, Standing};
+use crate::ordered::{self, InOrder};
 use crate::tree::{END, NODE_HALF, NODE_MAX, TOP, at};
 
 /// Cuts what lies between two places into nodes of a height: new ones, and the first as it is then. Nodes of height 0 are
 /// made of rows; the parts of their order are in the parameters from 6 on.
-fn cut(height: i16, standing: Standing) -> String {
+fn cut(height: i16, standing: InOrder) -> String {
     let (from, to) = (["$2::int8", "$3::int8"], ["$4::int8", "$5::int8"]);
     // Rows that share a place stay together: two servers may have used one stamp.
     let (table, [down, reached], n, inside) = match height {
@@ -187,7 +187,7 @@ impl Postgres {
 }
 
 async fn tend_node(transaction: &Transaction<'_>, node: &Node) -> Result<(), tokio_postgres::Error> {
-    let Some(standing) = Standing::of(node.order.kind()) else { return Ok(()) };
+    let Some(standing) = InOrder::of(node.order.kind()) else { return Ok(()) };
     let parts = ordered::parts(&node.order);
     // Others may have been here meanwhile, so nothing but the place is believed.
     for height in 0..=TOP {

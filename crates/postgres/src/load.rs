@@ -12,7 +12,7 @@ use tokio_postgres::types::ToSql;
 use crate::cells::{Cells, columns, table_of, tables};
 use crate::connection::{Connection, within};
 use crate::edges::{self, Keys};
-use crate::ordered::{Standing, ordered};
+use crate::ordered::{InOrder, ordered};
 use crate::points::Asked;
 use crate::rows::key_cells;
 use crate::time::At;
@@ -162,7 +162,7 @@ fn write_sql(parts: u32) -> String {
         asked.push(SubjectTotals::stored(next));
         next += 2;
     }
-    for standing in ordered().filter(|kind| parts & ranks_of(*kind) != 0).filter_map(Standing::of) {
+    for standing in ordered().filter(|kind| parts & ranks_of(*kind) != 0).filter_map(InOrder::of) {
         asked.push(tree::ranks(standing, next));
         next += 4 + standing.parts();
     }

@@ -10,17 +10,17 @@ const NO_SCORE: &str = "(-1)::int8";
 
 /// A table whose rows stand in orders.
 #[derive(Clone, Copy)]
-pub(crate) struct Standing {
+pub(crate) struct InOrder {
     table: Table,
     by: Ordered,
 }
 
 /// Every such table.
 pub(crate) fn ordered() -> impl Iterator<Item = RowKind> {
-    RowKind::ALL.into_iter().filter(|kind| Standing::of(*kind).is_some())
+    RowKind::ALL.into_iter().filter(|kind| InOrder::of(*kind).is_some())
 }
 
-impl Standing {
+impl InOrder {
     pub(crate) fn of(kind: RowKind) -> Option<Self> {
         Some(Self { table: table_of(kind)?, by: kind.declared().order? })
     }
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn rows_are_compared_by_no_more_than_they_differ_in() {
-        let score = Standing::of(RowKind::Score).unwrap();
+        let score = InOrder::of(RowKind::Score).unwrap();
         assert_eq!(score.columns("t"), ["~t.score", "t.reached_us", "t.member"]);
-        let ticket = Standing::of(RowKind::Ticket).unwrap();
+        let ticket = InOrder::of(RowKind::Ticket).unwrap();
         assert_eq!(ticket.columns("t"), ["t.seq"]);
         assert_eq!(ticket.is_in("t", &ticket.part_values(2)), "t.room = $2::text AND t.state = 'WAITING'");
     }

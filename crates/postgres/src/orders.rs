@@ -5,7 +5,7 @@ use tally_engine::{OrderFrom, StoreError};
 use tokio_postgres::types::ToSql;
 
 use crate::Postgres;
-use crate::ordered::{self, Standing};
+use crate::ordered::{self, InOrder};
 use crate::tree;
 
 impl Postgres {
@@ -34,7 +34,7 @@ impl Postgres {
         limit: i64,
     ) -> Result<Vec<(Key, Row)>, StoreError> {
         let kind = order.kind();
-        let Some(standing) = Standing::of(kind) else { return Ok(Vec::new()) };
+        let Some(standing) = InOrder::of(kind) else { return Ok(Vec::new()) };
         let (down, reached) = ordered::stored(place);
         let (parts, id) = (ordered::parts(order), &*place.id);
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&limit, &down, &reached];
@@ -55,7 +55,7 @@ impl Postgres {
     /// One statement, so that the tree and the rows are of one moment. What is skipped is less than a node.
     async fn page_of_rank(&self, order: &OrderKey, rank: i64, limit: i64) -> Result<Vec<(Key, Row)>, StoreError> {
         let kind = order.kind();
-        let Some(standing) = Standing::of(kind) else { return Ok(Vec::new()) };
+        let Some(standing) = InOrder::of(kind) else { return Ok(Vec::new()) };
         let (name, parts) = (ordered::name(order), ordered::parts(order));
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&limit, &name, &rank];
         let condition = format!(
@@ -71,7 +71,7 @@ impl Postgres {
     }
 }
 
-fn in_order(standing: Standing, way: &str) -> String {
+fn in_order(standing: InOrder, way: &str) -> String {
     let columns: Vec<String> = standing.columns("t").iter().map(|column| format!("{column}{way}")).collect();
     columns.join(", ")
 }

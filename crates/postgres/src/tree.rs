@@ -13,7 +13,7 @@
 //! takes a turn, from before the nodes are changed until the commit: so what it tells is what stands there right after it.
 //! A node that has grown too large is cut, and one that is empty is joined to the one before, behind the answer: see `cut.rs`.
 
-use crate::ordered::Standing;
+use crate::ordered::InOrder;
 
 /// The height of the uppermost nodes.
 pub(crate) const TOP: i16 = 2;
@@ -75,7 +75,7 @@ pub(crate) fn add_to_nodes() -> String {
 
 /// SQL for a list of how many stand before points in orders of one kind of rows, named by the parameters from `$first` on: see
 /// `points.rs`.
-pub(crate) fn ranks(standing: Standing, first: usize) -> String {
+pub(crate) fn ranks(standing: InOrder, first: usize) -> String {
     let parts: Vec<String> = (0..standing.parts()).map(|number| format!("part{number}")).collect();
     let types = ["text", "int8", "int8", "text"].into_iter().chain(parts.iter().map(|_| "text"));
     let arrays: Vec<String> = types.zip(first..).map(|(of, n)| format!("${n}::{of}[]")).collect();
@@ -112,7 +112,7 @@ pub(crate) fn ranks(standing: Standing, first: usize) -> String {
 }
 
 /// Tells ranks, and checks those of which something is expected.
-pub(crate) fn tell_ranks(standing: Standing) -> String {
+pub(crate) fn tell_ranks(standing: InOrder) -> String {
     format!(
         "SELECT r.ranks, expect(NOT EXISTS (
              SELECT FROM unnest(r.ranks, ${}::int8[]) AS w(n, expected) WHERE w.n <> w.expected))

@@ -26,6 +26,11 @@ macro_rules! checked_text {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// The text itself, shared.
+            pub fn shared(&self) -> Arc<str> {
+                self.0.clone()
+            }
         }
 
         impl<'de> Deserialize<'de> for $name {

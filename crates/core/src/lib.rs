@@ -34,6 +34,7 @@ pub mod read;
 pub mod relation;
 pub mod replay;
 pub mod reply;
+pub mod room;
 pub mod rows;
 pub mod schedule;
 pub mod subject;

@@ -1,8 +1,8 @@
 //! What can be read page by page.
 
 use crate::cursor::Cursor;
-use crate::id::{Name, SubjectId};
-use crate::rows::{BoardKey, Edge, EdgeKey, Key, ListKey, RowKind, Score};
+use crate::id::Name;
+use crate::rows::{self, Edge, EdgeKey, Key, ListKey, OrderKey, RowKind};
 use crate::time::Timestamp;
 
 /// What to scan.
@@ -26,12 +26,12 @@ pub enum Range {
     },
     /// Every row of a kind of which there are few ([`Home::Store`](crate::rows::Home)), by key.
     Few(RowKind),
-    /// Members of a board in its order.
-    Board {
-        /// The board.
-        board: BoardKey,
+    /// Rows of an order ([`Row::stands`](crate::rows::Row::stands)).
+    Order {
+        /// The order.
+        order: OrderKey,
         /// Where to begin, and which way to go.
-        from: BoardFrom,
+        from: OrderFrom,
     },
     /// Every row, whatever it is; totals are not rows, but counters are. The order is the engine's own, but fixed and
     /// total: a page continues exactly behind a key, whether or not its row is still there.
@@ -58,15 +58,15 @@ impl Range {
     }
 }
 
-/// Where in a board to begin.
+/// Where in an order to begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum BoardFrom {
-    /// With the member before whom so many stand, and downwards.
+pub enum OrderFrom {
+    /// With the row before which so many stand, and downwards.
     Rank(u64),
-    /// Right behind where a member stands, or would, and downwards.
-    Behind(SubjectId, Score),
-    /// Right ahead of where a member stands, or would, and upwards: the nearest first.
-    Ahead(SubjectId, Score),
+    /// Right behind where a row stands, or would, and downwards.
+    Behind(rows::Place),
+    /// Right ahead of where a row stands, or would, and upwards: the nearest first.
+    Ahead(rows::Place),
 }
 
 /// A row's place in a list.

@@ -1,9 +1,9 @@
-//! Rows as bytes. Edges, totals and scores are written by hand, because there are many; the rest as it is declared.
+//! Rows as bytes. Edges and totals are written by hand, because there are many; the rest as it is declared.
 
 use std::sync::Arc;
 
 use tally_core::Name;
-use tally_core::rows::{Edge, EdgeKey, Key, Row, RowKind, Score, Side};
+use tally_core::rows::{Edge, EdgeKey, Key, Row, RowKind, Side};
 use tally_core::time::Stamp;
 use tally_core::{ObjectId, SubjectId};
 use tally_engine::StoreError;
@@ -23,7 +23,6 @@ pub(crate) fn write_row(row: &Row) -> Vec<u8> {
     match row {
         Row::Edge(edge) => write_edge(edge),
         Row::Counter(value) => write_total(*value),
-        Row::Score(score) => [score.score.to_be_bytes(), score.reached.0.to_be_bytes()].concat(),
         row => cells::write(row),
     }
 }
@@ -33,19 +32,8 @@ pub(crate) fn read_row(key: &Key, bytes: &[u8]) -> Result<Row, StoreError> {
     Ok(match key.kind() {
         RowKind::Edge => Row::Edge(read_edge(bytes)?),
         RowKind::Counter => Row::Counter(read_total(bytes)?),
-        RowKind::Score => Row::Score(read_score(bytes)?),
         kind => cells::read(kind, bytes).ok_or_else(|| unreadable(&format!("the row {key:?}")))?,
     })
-}
-
-fn read_number(bytes: &[u8]) -> Result<u64, StoreError> {
-    bytes.try_into().map(u64::from_be_bytes).map_err(|_| unreadable("a number"))
-}
-
-/// Reads a score.
-pub(crate) fn read_score(bytes: &[u8]) -> Result<Score, StoreError> {
-    let (score, reached) = bytes.split_at_checked(8).ok_or_else(|| unreadable("a score"))?;
-    Ok(Score { score: read_number(score)?.cast_signed(), reached: Stamp(read_number(reached)?) })
 }
 
 /// An edge: its stamp, then what its list entries carry too.

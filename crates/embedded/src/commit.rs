@@ -13,12 +13,12 @@ impl Embedded {
     /// Every row asked for. One runner writes, so for its own loads nothing moves meanwhile; if
     /// somebody else commits, the mark says so, and still covers everything that was seen.
     ///
-    /// None where a board has to be read first, or where rows were taken back meanwhile.
+    /// None where an order has to be read first, or where rows were taken back meanwhile.
     pub(crate) fn read_rows(&self, wants: &Wants) -> Result<Option<Loaded>, StoreError> {
         let before = self.store.moment();
         let keys: Vec<Vec<u8>> = wants.rows.iter().map(keys::row).chain(wants.totals.iter().map(keys::total)).collect();
         let mut values = self.store.get_many(&keys).map_err(unavailable)?.into_iter();
-        let Some(ranks) = self.boards.before(&self.store, &wants.ranks, before.taken_back)? else { return Ok(None) };
+        let Some(ranks) = self.orders.before(&self.store, &wants.ranks, before.taken_back)? else { return Ok(None) };
         let Some(mark) = mark_of(before, self.store.moment()) else { return Ok(None) };
         let mut rows = Vec::with_capacity(wants.rows.len());
         for (key, value) in wants.rows.iter().zip(values.by_ref()) {
@@ -44,7 +44,7 @@ impl Embedded {
         batch.shrink();
         // What it was made from was taken back while it was gathered.
         let position = position?.ok_or(CommitError::Conflict)?;
-        self.boards.note(position, changes);
+        self.orders.note(position, changes);
         // Ranks are loaded, and one runner writes.
         Ok(Committed { mark: mark_at(position), totals: made.totals, ranks: None })
     }
@@ -102,7 +102,11 @@ impl Embedded {
                 return Err(CommitError::Conflict);
             }
         }
-        Ok(())
+        let (standings, ranks): (Vec<_>, Vec<u64>) =
+            seen.view.seen_ranks().map(|(standing, before)| (standing.clone(), before)).unzip();
+        let now = self.orders.before(&self.store, &standings, self.store.moment().taken_back)?;
+        // An order that has to be read first is read by the next load.
+        if now.is_none_or(|now| now != ranks) { Err(CommitError::Conflict) } else { Ok(()) }
     }
 
     fn read_total(&self, key: &TotalKey) -> Result<i64, StoreError> {
@@ -180,13 +184,9 @@ fn write_row(batch: &mut Batch, key: &Key, change: &Change) {
         was.iter().for_each(|at| batch.delete(&keys::due(key, *at)));
         is.iter().for_each(|at| batch.put(&keys::due(key, *at), b""));
     }
-    if let Key::Score(key) = key {
-        if let Some(Row::Score(before)) = before {
-            batch.delete(&keys::board_entry(key, *before));
-        }
-        if let Some(Row::Score(after)) = after {
-            batch.put(&keys::board_entry(key, *after), b"");
-        }
+    if let Some(moved) = change.moves(key) {
+        moved.before.iter().for_each(|place| batch.delete(&keys::order_entry(&moved.order, place)));
+        moved.after.iter().for_each(|place| batch.put(&keys::order_entry(&moved.order, place), b""));
     }
 }
 

@@ -12,17 +12,17 @@
 //! | `d` a subject's totals | subject 0 relation | number |
 //! | a total that counts no edges, by its letter | name 0 key | number |
 //! | `x` rows by when they are due | letter, time, key | |
-//! | `v` scores in the order of their board | board 0 season, highest-first score, stamp, member | |
+//! | `v` rows that stand in an order | letter, order, highest-first score, reached, id | |
 //! | `z` the newest stamp | | stamp |
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use tally_core::Day;
 use tally_core::rows::{
-    BoardKey, Cell, Cells, Edge, EdgeKey, Key, ListKey, RowKind, Score, ScoreKey, Side, TotalKey, TotalOf, Type,
+    self, Cell, Cells, Edge, EdgeKey, Key, ListKey, OrderKey, RowKind, Side, TotalKey, TotalOf, Type,
 };
 use tally_core::time::{Stamp, Timestamp};
-use tally_core::{Day, Name, SubjectId};
 use tally_engine::{Place, StoreError};
 
 /// The table of edges.
@@ -30,7 +30,7 @@ pub(crate) const EDGES: u8 = b'e';
 /// The tables of totals.
 pub(crate) const OBJECT_TOTALS: u8 = b'c';
 pub(crate) const SUBJECT_TOTALS: u8 = b'd';
-const BOARD_ORDER: u8 = b'v';
+const ORDERS: u8 = b'v';
 const DUE: u8 = b'x';
 
 /// The tables that hold rows rather than what follows from them, in order.
@@ -71,21 +71,25 @@ fn put_parts(bytes: &mut Vec<u8>, key: &Key) {
     let mut left = key.kind().declared().key.len();
     key.cells(|cell| {
         left -= 1;
-        match cell {
-            Cell::Text(text) => {
-                bytes.extend_from_slice(text.as_bytes());
-                if left > 0 {
-                    bytes.push(0);
-                }
-            }
-            Cell::Number(number) | Cell::Time(Timestamp(number)) => bytes.extend_from_slice(&number.to_be_bytes()),
-            Cell::Signed(number) => bytes.extend_from_slice(&(number.cast_unsigned() ^ (1 << 63)).to_be_bytes()),
-            Cell::Day(day) => bytes.extend_from_slice(&day.0.to_be_bytes()),
-            Cell::Flag(flag) => bytes.push(u8::from(flag)),
-            // No key is made of these.
-            Cell::Null | Cell::Json(_) | Cell::Numbers(_) | Cell::Times(_) | Cell::Bytes(_) => {}
-        }
+        put_part(bytes, &cell, left == 0);
     });
+}
+
+fn put_part(bytes: &mut Vec<u8>, cell: &Cell<'_>, is_last: bool) {
+    match cell {
+        Cell::Text(text) => {
+            bytes.extend_from_slice(text.as_bytes());
+            if !is_last {
+                bytes.push(0);
+            }
+        }
+        Cell::Number(number) | Cell::Time(Timestamp(number)) => bytes.extend_from_slice(&number.to_be_bytes()),
+        Cell::Signed(number) => bytes.extend_from_slice(&(number.cast_unsigned() ^ (1 << 63)).to_be_bytes()),
+        Cell::Day(day) => bytes.extend_from_slice(&day.0.to_be_bytes()),
+        Cell::Flag(flag) => bytes.push(u8::from(*flag)),
+        // No key is made of these.
+        Cell::Null | Cell::Json(_) | Cell::Numbers(_) | Cell::Times(_) | Cell::Bytes(_) => {}
+    }
 }
 
 /// Reads the parts of a key back.
@@ -152,53 +156,42 @@ fn with_bytes(mut key: Vec<u8>, parts: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-/// The start of a board's keys in a table.
-fn board(table: u8, key: &BoardKey) -> Vec<u8> {
-    with_bytes(join(table, &[key.board.as_str(), ""]), &[&key.season.0.to_be_bytes(), &[u8::from(key.levels)]])
+/// Where the places of an order begin: all of its keys start with this.
+pub(crate) fn order_prefix(order: &OrderKey) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(64);
+    bytes.extend_from_slice(&[ORDERS, order.kind().declared().letter]);
+    order.cells(|cell| put_part(&mut bytes, &cell, false));
+    bytes
 }
 
-/// A score as a number of which the higher scores have the lower ones.
-pub(crate) fn descending(score: i64) -> u64 {
-    !(score.cast_unsigned() ^ (1 << 63))
+/// A place without its id, as a number of which those that stand first have the lower ones.
+pub(crate) fn place_number(score: i64, reached: u64) -> u128 {
+    let down = !(score.cast_unsigned() ^ (1 << 63));
+    u128::from(down) << 64 | u128::from(reached)
 }
 
-/// Where a board's order begins: all of its keys start with this.
-pub(crate) fn board_prefix(key: &BoardKey) -> Vec<u8> {
-    board(BOARD_ORDER, key)
+/// Where those with this number begin.
+pub(crate) fn order_number(order: &OrderKey, number: u128) -> Vec<u8> {
+    with_bytes(order_prefix(order), &[&number.to_be_bytes()])
 }
 
-/// A place in a board's order: a score as [`descending`] gives it, and a stamp.
-pub(crate) fn board_place(key: &BoardKey, place: u128) -> Vec<u8> {
-    with_bytes(board_prefix(key), &[&place.to_be_bytes()])
+/// A place in an order.
+pub(crate) fn order_entry(order: &OrderKey, place: &rows::Place) -> Vec<u8> {
+    let number = place_number(place.score, place.reached);
+    with_bytes(order_prefix(order), &[&number.to_be_bytes(), place.id.as_bytes()])
 }
 
-/// Where a member stands in a board's order.
-pub(crate) fn board_entry(key: &ScoreKey, score: Score) -> Vec<u8> {
-    let (place, reached) = (descending(score.score).to_be_bytes(), score.reached.0.to_be_bytes());
-    with_bytes(board_prefix(&key.board), &[&place, &reached, key.member.as_str().as_bytes()])
+/// The number of an entry, behind a prefix of so many bytes.
+pub(crate) fn read_number(key: &[u8], prefix: usize) -> Option<u128> {
+    Some(u128::from_be_bytes(*key.get(prefix..)?.first_chunk()?))
 }
 
-/// Takes an entry of a board's order apart: the board's part, and the place.
-pub(crate) fn split_place(key: &[u8]) -> Option<(&[u8], u128)> {
-    let board = key.iter().position(|byte| *byte == 0)? + 1 + 9;
-    let place = key.get(board..board + 16)?;
-    Some((&key[..board], u128::from_be_bytes(place.try_into().ok()?)))
-}
-
-/// The board of a key's first part.
-pub(crate) fn read_board(key: &[u8]) -> Option<BoardKey> {
-    let ([board], rest) = split::<1>(key)?;
-    let (season, levels) = rest.split_first_chunk::<8>()?;
-    let season = Timestamp(u64::from_be_bytes(*season));
-    Some(BoardKey { board: Name::new(board).ok()?, season, levels: *levels.first()? == 1 })
-}
-
-/// Reads an entry of a board's order.
-pub(crate) fn read_board_entry(key: &[u8]) -> Option<(ScoreKey, Score)> {
-    let (prefix, place) = split_place(key)?;
-    let member = SubjectId::new(std::str::from_utf8(key.get(prefix.len() + 16..)?).ok()?).ok()?;
-    let score = ((!((place >> 64) as u64)) ^ (1 << 63)).cast_signed();
-    Some((ScoreKey { board: read_board(prefix)?, member }, Score { score, reached: Stamp(place as u64) }))
+/// Reads an entry of an order, behind a prefix of so many bytes.
+pub(crate) fn read_place(key: &[u8], prefix: usize) -> Option<rows::Place> {
+    let number = read_number(key, prefix)?;
+    let score = ((!((number >> 64) as u64)) ^ (1 << 63)).cast_signed();
+    let id = std::str::from_utf8(key.get(prefix + 16..)?).ok()?;
+    Some(rows::Place { score, reached: number as u64, id: id.into() })
 }
 
 /// A total's key.

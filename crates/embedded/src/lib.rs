@@ -4,12 +4,13 @@
 //! here knows what a like is.
 
 mod audit;
-mod boards;
 mod cells;
 mod codec;
 mod commit;
 mod keys;
 mod mend;
+mod orders;
+mod places;
 mod scan;
 pub mod store;
 #[cfg(test)]
@@ -18,14 +19,14 @@ mod taken_back;
 use std::path::Path;
 use std::sync::Mutex;
 
-use tally_core::rows::{BoardKey, Changes};
+use tally_core::rows::{Changes, OrderKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
 use tally_engine::{
-    Audited, BoardFrom, CommitError, Committed, Engine, Finding, Loaded, Mark, Mend, Page, Range, Seen, StoreError,
+    Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Mend, OrderFrom, Page, Range, Seen, StoreError,
 };
 
-use boards::Boards;
+use orders::Orders;
 pub use store::{BackupReport, CheckReport, Options, Stats, Sync};
 use store::{Batch, Store};
 
@@ -35,7 +36,7 @@ const READS_BESIDE_COMMITS: usize = 8;
 /// The embedded engine.
 pub struct Embedded {
     store: Store,
-    boards: Boards,
+    orders: Orders,
     /// Held while a commit compares what was decided on with what is there. Its batch is reused.
     committing: Mutex<Batch>,
 }
@@ -43,29 +44,35 @@ pub struct Embedded {
 impl Embedded {
     /// Opens the folder, and creates it where there is none.
     pub fn open(folder: &Path, options: Options) -> Result<Self, store::StoreError> {
-        Ok(Self { store: Store::open(folder, options)?, boards: Boards::default(), committing: Mutex::default() })
+        Ok(Self { store: Store::open(folder, options)?, orders: Orders::default(), committing: Mutex::default() })
     }
 
-    /// Waits until the orders of these boards are in memory.
-    async fn boards_read(&self, boards: &[&BoardKey]) -> Result<(), StoreError> {
+    /// Waits until these orders are in memory.
+    async fn orders_read(&self, orders: &[&OrderKey]) -> Result<(), StoreError> {
         let alone = |take: &dyn Fn() -> store::Snapshot| {
             let _nobody_commits = self.committing();
             take()
         };
-        if boards.is_empty() { Ok(()) } else { self.boards.ready(&self.store, boards, alone).await }
+        if orders.is_empty() { Ok(()) } else { self.orders.ready(&self.store, orders, alone).await }
     }
 
-    async fn board_page(&self, board: &BoardKey, from: &BoardFrom, limit: usize) -> Result<Page, StoreError> {
+    async fn order_page(&self, order: &OrderKey, from: &OrderFrom, limit: usize) -> Result<Page, StoreError> {
+        let mut again = 0;
         loop {
-            self.boards_read(&[board]).await?;
+            self.orders_read(&[order]).await?;
+            let alone = (again >= READS_BESIDE_COMMITS).then(|| self.committing());
             let before = self.store.moment();
-            if let Some(mut items) =
-                self.boards.page(&self.store, board, from, limit.saturating_add(1), before.taken_back)?
-            {
-                let Some(mark) = commit::mark_of(before, self.store.moment()) else { continue };
-                let more = items.len() > limit;
-                items.truncate(limit);
-                return Ok(Page { items, more, mark });
+            let found = self.orders.page(&self.store, order, from, limit.saturating_add(1), before.taken_back)?;
+            let (Some(found), Some(mark)) = (found, commit::mark_of(before, self.store.moment())) else { continue };
+            let more = found.len() > limit;
+            let items = found.into_iter().take(limit).map(|(key, row)| Some((key, row?)));
+            match items.collect() {
+                Some(items) => return Ok(Page { items, more, mark }),
+                None if alone.is_some() => {
+                    return Err(StoreError::Broken(format!("a place in {order:?} has no row")));
+                }
+                // A row has moved since its place was read.
+                None => again += 1,
             }
         }
     }
@@ -97,8 +104,8 @@ impl Engine for Embedded {
         let one = wants.rows.len() + wants.totals.len() + wants.ranks.len() < 2;
         let mut again = 0;
         loop {
-            let boards: Vec<&BoardKey> = wants.ranks.iter().map(|standing| &standing.board).collect();
-            self.boards_read(&boards).await?;
+            let orders: Vec<&OrderKey> = wants.ranks.iter().map(|standing| &standing.order).collect();
+            self.orders_read(&orders).await?;
             // Somebody commits all the time: now nobody does.
             let alone = (again >= READS_BESIDE_COMMITS).then(|| self.committing());
             let whole = |mark| one || alone.is_some() || commit::is_of_one(mark);
@@ -120,8 +127,8 @@ impl Engine for Embedded {
     }
 
     async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
-        if let Range::Board { board, from } = range {
-            return self.board_page(board, from, limit).await;
+        if let Range::Order { order, from } = range {
+            return self.order_page(order, from, limit).await;
         }
         scan::scan(&self.store, range, limit)
     }

@@ -32,8 +32,8 @@ fn page_of(store: &Store, range: &Range, limit: usize) -> Result<Page, StoreErro
             let found = keys_between(store, &table, &keys::after_prefix(&table), limit + 1)?;
             rows(store, found.iter().filter_map(|bytes| keys::read_row(bytes)))?
         }
-        // The orders of boards are beside the store.
-        Range::Board { .. } => Page::default(),
+        // Orders are beside the store.
+        Range::Order { .. } => Page::default(),
         Range::Rows { after } => every_row(store, after.as_ref(), limit.saturating_add(1))?,
     })
 }

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use tally_core::rows::{Among, BoardKey, Change, Changes, Key, Row, Score, ScoreKey, Standing, TotalKey};
+use tally_core::rows::{BoardKey, Change, Changes, Key, Row, Score, ScoreKey, Standing, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
 use tally_core::{Name, ObjectId, SubjectId};
 use tally_engine::{CommitError, Engine, Seen};
 
 use crate::store::{Batch, by_hand::ByHand};
-use crate::{Boards, Embedded};
+use crate::{Embedded, Orders};
 
 fn open(folder: &Path) -> (Embedded, ByHand) {
     let (store, log) = ByHand::open(folder);
-    (Embedded { store, boards: Boards::default(), committing: Default::default() }, log)
+    (Embedded { store, orders: Orders::default(), committing: Default::default() }, log)
 }
 
 fn total() -> TotalKey {
@@ -36,7 +36,7 @@ fn score(member: &str, score: i64) -> Changes {
 }
 
 fn last() -> Vec<Standing> {
-    vec![Standing { board: board(), score: i64::MIN, among: Among::Last }]
+    vec![Standing::end(board().into())]
 }
 
 async fn commit(engine: &Embedded, changes: &Changes) {

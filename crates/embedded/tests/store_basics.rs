@@ -117,12 +117,12 @@ fn a_second_opener_is_told_which_folder_is_taken() {
 fn a_newer_format_and_a_strangers_folder_are_refused() {
     let folder = tempdir().unwrap();
     drop(open(folder.path()));
-    std::fs::write(folder.path().join("FORMAT"), "tally store format 4\n").unwrap();
+    std::fs::write(folder.path().join("FORMAT"), "tally store format 99\n").unwrap();
     let error = Store::open(folder.path(), small()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 4, known: 3, .. }));
-    std::fs::write(folder.path().join("FORMAT"), "tally store format 1\n").unwrap();
+    assert!(matches!(error, StoreError::NewerFormat { found: 99, known: 4, .. }));
+    std::fs::write(folder.path().join("FORMAT"), "tally store format 3\n").unwrap();
     let error = Store::open(folder.path(), small()).unwrap_err();
-    assert!(matches!(error, StoreError::OlderFormat { found: 1, .. }));
+    assert!(matches!(error, StoreError::OlderFormat { found: 3, .. }));
 
     let other = tempdir().unwrap();
     std::fs::write(other.path().join("holiday.jpg"), "").unwrap();

@@ -22,7 +22,7 @@ pub use clock::{Clock, SystemClock};
 pub use error::{CommitError, StoreError, TooLarge};
 pub use follow::Follower;
 pub use runner::{Failure, Runner, RunnerOptions, Settled};
-pub use tally_core::range::{BoardFrom, Place, Range};
+pub use tally_core::range::{OrderFrom, Place, Range};
 pub use together::Together;
 
 /// A place in the store's history: everything that was visible at one moment.
@@ -36,7 +36,7 @@ pub struct Loaded {
     pub rows: Vec<Option<Row>>,
     /// Totals; absent is 0.
     pub totals: Vec<i64>,
-    /// How many members stand before each place.
+    /// How many rows stand before each point.
     pub ranks: Vec<u64>,
     /// Totals that came along unasked, as of the same moment: an edge that is there is mostly answered with its
     /// count.

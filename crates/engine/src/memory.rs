@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, RowKind, Score, Standing, TotalKey};
+use tally_core::rows::{self, Changes, Edge, EdgeKey, Key, ListKey, OrderKey, Row, RowKind, Standing, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 
 use crate::{
-    Audited, BoardFrom, CommitError, Committed, Engine, Finding, Loaded, Mark, Nature, Page, Place, Range, Seen,
+    Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Nature, OrderFrom, Page, Place, Range, Seen,
     StoreError,
 };
 
@@ -65,43 +65,29 @@ impl State {
 }
 
 impl State {
-    /// A board in order.
-    fn board(&self, board: &BoardKey) -> Vec<(Key, Score)> {
-        let on_it = |(key, row): (&Key, &Row)| match (key, row) {
-            (Key::Score(key), Row::Score(score)) if key.board == *board => {
-                Some((key.member.clone(), key.clone(), *score))
-            }
-            _ => None,
+    /// Who stands in an order, the first one first.
+    fn order(&self, order: &OrderKey) -> Vec<(rows::Place, Key)> {
+        let stands = |(key, row): (&Key, &Row)| {
+            let (_, place) = row.stands(key).filter(|(of, _)| of == order)?;
+            Some((place, key.clone()))
         };
-        let mut members: Vec<_> = self.rows.iter().filter_map(on_it).collect();
-        members.sort_by(|(a, _, x), (b, _, y)| y.score.cmp(&x.score).then(x.reached.cmp(&y.reached)).then(a.cmp(b)));
-        members.into_iter().map(|(_, key, score)| (Key::Score(key), score)).collect()
+        let mut all: Vec<_> = self.rows.iter().filter_map(stands).collect();
+        all.sort();
+        all
     }
 
     fn before(&self, standing: &Standing) -> u64 {
-        let stands_before = |(key, score): &(Key, Score)| match key {
-            Key::Score(key) => standing.is_behind(&key.member, *score),
-            _ => false,
-        };
-        self.board(&standing.board).iter().filter(|member| stands_before(member)).count() as u64
+        self.order(&standing.order).iter().filter(|(place, _)| standing.is_behind(place)).count() as u64
     }
 
-    fn board_page(&self, board: &BoardKey, from: &BoardFrom) -> Vec<(Key, Row)> {
-        let all = self.board(board);
-        let place = |member: &tally_core::SubjectId, score: Score| {
-            let among = tally_core::rows::Among::At { reached: score.reached, member: member.clone() };
-            self.before(&Standing { board: board.clone(), score: score.score, among }) as usize
+    fn order_page(&self, order: &OrderKey, from: &OrderFrom) -> Vec<(Key, Row)> {
+        let all = self.order(order).into_iter();
+        let found: Vec<_> = match from {
+            OrderFrom::Rank(rank) => all.skip(usize::try_from(*rank).unwrap_or(usize::MAX)).collect(),
+            OrderFrom::Behind(place) => all.filter(|(other, _)| other > place).collect(),
+            OrderFrom::Ahead(place) => all.filter(|(other, _)| other < place).rev().collect(),
         };
-        let row = |(key, score): &(Key, Score)| (key.clone(), Row::Score(*score));
-        match from {
-            BoardFrom::Rank(rank) => all.iter().skip(usize::try_from(*rank).unwrap_or(usize::MAX)).map(row).collect(),
-            BoardFrom::Behind(member, score) => {
-                let own =
-                    |(key, is): &&(Key, Score)| is == score && matches!(key, Key::Score(key) if key.member == *member);
-                all[place(member, *score)..].iter().skip_while(own).map(row).collect()
-            }
-            BoardFrom::Ahead(member, score) => all[..place(member, *score)].iter().rev().map(row).collect(),
-        }
+        found.into_iter().filter_map(|(_, key)| Some((key.clone(), self.rows.get(&key)?.clone()))).collect()
     }
 
     /// Counters are totals, and are listed as rows.
@@ -207,7 +193,7 @@ impl Engine for Memory {
                 due
             }
             Range::Few(kind) => pick(&state.rows, |row| row.kind() == *kind),
-            Range::Board { board, from } => state.board_page(board, from),
+            Range::Order { order, from } => state.order_page(order, from),
             Range::Rows { after } => {
                 let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
                 let all = state.all_rows();

@@ -23,7 +23,7 @@ pub(crate) fn tables() -> impl Iterator<Item = (RowKind, Table)> {
 }
 
 /// SQL that turns a text into the column's type.
-fn typed(of: Type, text: &str) -> String {
+pub(crate) fn typed(of: Type, text: &str) -> String {
     match of {
         Text => text.to_owned(),
         Json => format!("{text}::json"),
@@ -40,7 +40,7 @@ fn typed(of: Type, text: &str) -> String {
 }
 
 /// SQL that turns a column into the text.
-fn to_text(of: Type, column: &str) -> String {
+pub(crate) fn to_text(of: Type, column: &str) -> String {
     match of {
         Text => column.to_owned(),
         Json | Number | Signed | Numbers | Flag => format!("{column}::text"),

@@ -16,6 +16,7 @@ use crate::cells::{Table, columns, tables};
 use crate::connection::{Connection, Lane, too_slow};
 use crate::cut::Node;
 use crate::error::{is_lost, refused};
+use crate::ordered::InOrder;
 use crate::plan::Plan;
 use crate::totals::{
     ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, DROP_EMPTY_TOTALS, DROP_ENDED, HOLD_ENDED, HOLD_OBJECTS,
@@ -165,16 +166,19 @@ impl Postgres {
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
         let mut answers = answers.iter().rev().map(|rows| &rows[0]);
-        let mut ranks = Vec::new();
-        if !plan.ranks.is_empty()
-            && let Some(row) = answers.next()
-        {
-            let told = row.get::<_, Vec<i64>>(0).into_iter().take(seen.view.told_ranks().len());
-            ranks.extend(told.map(i64::unsigned_abs));
+        let mut ranks = vec![0; seen.view.told_ranks().len()];
+        for (_, points) in plan.ranks.kinds().rev() {
+            let found: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
+            for (place, rank) in points.places.iter().zip(found) {
+                // Behind those that are told are those that are checked.
+                if let Some(told) = ranks.get_mut(*place) {
+                    *told = rank.unsigned_abs();
+                }
+            }
         }
         if !plan.nodes.is_empty() {
             if let Some(row) = answers.next() {
-                self.tend(Node::read(row));
+                self.tend(Node::read(row, plan.nodes.orders()));
             }
             // The roots, which tell nothing.
             answers.next();
@@ -298,11 +302,13 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
         step(format!("SELECT {}", ObjectTotals::sums(1)).into(), plan.shards.keys().to_vec());
     }
     if !plan.nodes.is_empty() {
-        step(tree::put_roots().into(), plan.nodes.boards());
+        step(tree::put_roots().into(), plan.nodes.names());
         step(tree::add_to_nodes().into(), plan.nodes.values());
     }
-    if !plan.ranks.is_empty() {
-        step(tree::tell_ranks().into(), plan.ranks.with_expected());
+    for (kind, points) in plan.ranks.kinds() {
+        if let Some(standing) = InOrder::of(kind) {
+            step(tree::tell_ranks(standing).into(), points.with_expected());
+        }
     }
     run(connection, &steps).await
 }

@@ -15,9 +15,9 @@ use tokio_postgres::types::ToSql;
 use crate::rows::key_cells;
 
 const FENCES: u64 = 256;
-/// Behind those of keys come those of boards.
-const BOARDS: u64 = 256;
-/// And behind those the turns of totals that are spread, and of boards, see [`turn`].
+/// Behind those of keys come those of orders.
+const ORDERS: u64 = 256;
+/// And behind those the turns of totals that are spread, and of orders, see [`turn`].
 const TURNS: u64 = 1 << 20;
 
 /// Takes the locks, in the order of the arrays.
@@ -54,14 +54,14 @@ impl Fences {
         self.change(&Key::Subject(subject.clone()));
     }
 
-    /// Keeps others from cutting the tree of a board.
-    pub(crate) fn count_on(&mut self, board: &str) {
-        self.taken.entry(fence_of_board(board)).or_insert(false);
+    /// Keeps others from cutting the tree of an order.
+    pub(crate) fn count_on(&mut self, order: &str) {
+        self.taken.entry(fence_of_order(order)).or_insert(false);
     }
 
-    /// Keeps others from adding to the tree of a board.
-    pub(crate) fn cut(&mut self, board: &str) {
-        self.taken.insert(fence_of_board(board), true);
+    /// Keeps others from adding to the tree of an order.
+    pub(crate) fn cut(&mut self, order: &str) {
+        self.taken.insert(fence_of_order(order), true);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -87,16 +87,16 @@ fn fence(key: &Key) -> i32 {
     (fingerprint(&parts) % FENCES) as i32
 }
 
-fn fence_of_board(board: &str) -> i32 {
-    (FENCES + fingerprint(&[board.as_bytes()]) % BOARDS) as i32
+fn fence_of_order(order: &str) -> i32 {
+    (FENCES + fingerprint(&[order.as_bytes()]) % ORDERS) as i32
 }
 
-/// The lock of a board whose ranks are told or changed, as that of a total.
-pub(crate) fn turn_of_board(board: &str) -> i32 {
-    turn(&[b"board", board.as_bytes()])
+/// The lock of an order whose ranks are told or changed, as that of a total.
+pub(crate) fn turn_of_order(order: &str) -> i32 {
+    turn(&[b"order", order.as_bytes()])
 }
 
 /// The lock of a total that is spread. Taken behind all rows, in order, and held by who needs nothing but to commit.
 pub(crate) fn turn(name: &[&[u8]]) -> i32 {
-    (FENCES + BOARDS + fingerprint(name) % TURNS) as i32
+    (FENCES + ORDERS + fingerprint(name) % TURNS) as i32
 }

@@ -8,14 +8,13 @@
 //! | `plan.rs`, `commit.rs` | what a commit writes and checks; one round trip |
 //! | `fence.rs` | guards for rows that are not there |
 //! | `totals.rs`, `materialize.rs`, `spread.rs` | totals: of objects, of subjects, hot ones |
-//! | `tree.rs`, `cut.rs`, `board.rs` | ranks, and pages of boards |
+//! | `ordered.rs`, `points.rs`, `tree.rs`, `cut.rs`, `orders.rs` | orders: ranks, and pages |
 //! | `scan.rs`, `audit.rs` | pages, and the recount |
 //! | `follow.rs` | what servers tell each other |
 //! | `facts.rs` | what an operator wants to know |
 //! | `tables.rs`, `cells.rs`, `rows.rs`, `edges.rs`, `time.rs` | rows as columns |
 
 mod audit;
-mod board;
 mod cells;
 mod commit;
 mod connection;
@@ -28,7 +27,10 @@ mod follow;
 mod load;
 mod materialize;
 mod options;
+mod ordered;
+mod orders;
 mod plan;
+mod points;
 mod rows;
 mod scan;
 mod schema;

@@ -12,10 +12,12 @@ use tokio_postgres::types::ToSql;
 use crate::cells::{Cells, columns, table_of, tables};
 use crate::connection::{Connection, within};
 use crate::edges::{self, Keys};
+use crate::ordered::{InOrder, ordered};
+use crate::points::Asked;
 use crate::rows::key_cells;
 use crate::time::At;
 use crate::totals::{ObjectTotals, SubjectTotals};
-use crate::tree::{self, Places};
+use crate::tree;
 use crate::{Postgres, materialize};
 
 /// Parts of a question, as bits: which of them it has makes its statement.
@@ -43,6 +45,15 @@ fn part_of(kind: RowKind) -> u32 {
     PARTS[kind as usize]
 }
 
+/// The part of ranks among rows of a kind. There are few such kinds: the first has a number that is found fast, the others come
+/// from the far end.
+fn ranks_of(kind: RowKind) -> u32 {
+    match ordered().position(|known| known == kind) {
+        Some(0) | None => RANKS,
+        Some(number) => 1 << (32 - number),
+    }
+}
+
 /// What is wanted, by the table in which it is, and where in the answer it goes.
 #[derive(Default)]
 struct Question<'a> {
@@ -54,7 +65,7 @@ struct Question<'a> {
     object_places: Vec<usize>,
     subjects: SubjectTotals<'a>,
     subject_places: Vec<usize>,
-    ranks: Places<'a>,
+    ranks: Asked<'a>,
 }
 
 impl<'a> Question<'a> {
@@ -80,7 +91,7 @@ impl<'a> Question<'a> {
                 question.object_places.push(place);
             }
         }
-        wants.ranks.iter().for_each(|standing| question.ranks.push_standing(standing));
+        question.ranks = Asked::wanted(&wants.ranks);
         question
     }
 
@@ -89,8 +100,8 @@ impl<'a> Question<'a> {
         for (kind, _) in RowKind::ALL.into_iter().zip(&self.tables).filter(|(_, keys)| !keys.is_empty()) {
             parts |= part_of(kind);
         }
-        if !self.ranks.is_empty() {
-            parts |= RANKS;
+        for (kind, _) in self.ranks.kinds() {
+            parts |= ranks_of(kind);
         }
         if !self.objects.is_empty() {
             parts |= OBJECT_TOTALS;
@@ -151,8 +162,9 @@ fn write_sql(parts: u32) -> String {
         asked.push(SubjectTotals::stored(next));
         next += 2;
     }
-    if parts & RANKS != 0 {
-        asked.push(tree::ranks(next));
+    for standing in ordered().filter(|kind| parts & ranks_of(*kind) != 0).filter_map(InOrder::of) {
+        asked.push(tree::ranks(standing, next));
+        next += 4 + standing.parts();
     }
     if parts & part_of(RowKind::Job) != 0 {
         asked.push("(SELECT max(stamp) FROM lane)".into());
@@ -207,8 +219,8 @@ async fn ask(
     if !question.subjects.is_empty() {
         values.extend(question.subjects.keys());
     }
-    if parts & RANKS != 0 {
-        values.extend(question.ranks.keys());
+    for (_, points) in question.ranks.kinds() {
+        values.extend(points.values());
     }
     connection.client.query_one(&statement, &values).await
 }
@@ -256,9 +268,11 @@ fn answer<'a>(
         }
         next += 1;
     }
-    let mut ranks = Vec::new();
-    if parts & RANKS != 0 {
-        ranks = row.get::<_, Vec<i64>>(next).into_iter().map(i64::unsigned_abs).collect();
+    let mut ranks = vec![0; wants.ranks.len()];
+    for (_, points) in question.ranks.kinds() {
+        for (place, rank) in points.places.iter().zip(row.get::<_, Vec<i64>>(next)) {
+            ranks[*place] = rank.unsigned_abs();
+        }
         next += 1;
     }
     let newest = (parts & part_of(RowKind::Job) != 0).then(|| row.get::<_, Option<i64>>(next)).flatten();

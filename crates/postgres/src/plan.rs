@@ -1,7 +1,7 @@
 //! What a commit writes and checks, laid out as arrays in the order in which it takes its locks.
 //!
 //! Fences first, then the small tables, then edges: new ones, then those that are changed or must
-//! stand; then totals, then turns, then the trees of boards. Within each, by key. Everybody goes the same way, so nobody waits in a circle.
+//! stand; then totals, then turns, then the trees of orders. Within each, by key. Everybody goes the same way, so nobody waits in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use tally_engine::{Seen, StoreError};
 
 use crate::cells::{Cells, table_of};
 use crate::edges::{Edges, Keys};
-use crate::fence::{Fences, turn_of_board};
+use crate::fence::{Fences, turn_of_order};
+use crate::points::{Asked, Moves};
 use crate::rows::{self, key_cells};
 use crate::spread::Spread;
 use crate::totals::{ObjectTotals, SubjectTotals};
-use crate::tree::Places;
 
 /// More than this at once goes to the first shard, where an overflow is seen.
 const SHARD_BY_MAX: u64 = 1 << 40;
@@ -39,10 +39,10 @@ pub(crate) struct Plan<'a> {
     pub(crate) object_places: Vec<usize>,
     pub(crate) shards: ObjectTotals<'a>,
     pub(crate) shard_places: Vec<usize>,
-    /// What is added to the trees of boards.
-    pub(crate) nodes: Places<'a>,
+    /// What is added to the trees of orders.
+    pub(crate) nodes: Moves,
     /// Ranks that are told or checked.
-    pub(crate) ranks: Places<'a>,
+    pub(crate) ranks: Asked<'a>,
     pub(crate) subjects: SubjectTotals<'a>,
     /// Subjects whose row goes.
     pub(crate) ended_subjects: Vec<&'a str>,
@@ -78,16 +78,17 @@ impl<'a> Plan<'a> {
         let mut plan = Self::default();
         plan.put_rows(seen, changes)?;
         plan.put_totals(seen, changes, spread);
-        plan.nodes = Places::changed(changes);
-        plan.ranks = Places::shown(seen.view);
+        plan.nodes = Moves::new(changes);
+        plan.nodes.orders().keys().for_each(|order| plan.fences.count_on(order));
+        plan.ranks = Asked::shown(seen.view);
         Ok(plan)
     }
 
-    /// The turns that it takes, behind all rows and in one order: of totals that are spread, and of boards. Who only looks at
-    /// a board shares its turn.
+    /// The turns that it takes, behind all rows and in one order: of totals that are spread, and of orders. Who only looks at
+    /// an order shares its turn.
     pub(crate) fn turns(&self) -> (Vec<i32>, Vec<bool>) {
-        let mut turns: BTreeMap<i32, bool> = self.ranks.names().map(|board| (turn_of_board(board), false)).collect();
-        turns.extend(self.nodes.names().map(|board| (turn_of_board(board), true)));
+        let mut turns: BTreeMap<i32, bool> = self.ranks.names().map(|order| (turn_of_order(order), false)).collect();
+        turns.extend(self.nodes.orders().keys().map(|order| (turn_of_order(order), true)));
         turns.extend(self.shards.turns().map(|turn| (turn, true)));
         turns.into_iter().unzip()
     }
@@ -160,9 +161,6 @@ impl<'a> Plan<'a> {
             (Guard::Absent, true, None) => self.fences.look_at(key),
             (Guard::Absent, false, None) => self.fences.change(key),
             (Guard::Absent, _, Some(_)) | (Guard::Key, _, _) => {}
-        }
-        if let (Key::Score(score), true) = (key, is_changed) {
-            self.fences.count_on(score.board.board.as_str());
         }
         if before.is_some() {
             table.locked.push(key_cells(key));

@@ -11,7 +11,7 @@ use crate::cells::Cells;
 use crate::error::unreadable;
 
 /// A value as text, as [`crate::cells`] turns it into the column's type.
-fn text(cell: Cell<'_>) -> Result<Option<String>, StoreError> {
+pub(crate) fn text(cell: Cell<'_>) -> Result<Option<String>, StoreError> {
     Ok(Some(match cell {
         Cell::Null => return Ok(None),
         Cell::Text(text) | Cell::Json(text) => text.into_owned(),

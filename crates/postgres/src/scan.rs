@@ -28,7 +28,7 @@ impl Postgres {
                 let in_order = format!("true ORDER BY {} LIMIT $1", table.key_names().join(", "));
                 self.rows_where(*kind, &in_order, &[&asked]).await?
             }
-            Range::Board { board, from } => self.board_page(board, from, asked).await?,
+            Range::Order { order, from } => self.order_page(order, from, asked).await?,
             Range::Rows { after } => self.all(after.as_ref(), limit.saturating_add(1)).await?,
         };
         let more = items.len() > limit;

@@ -1,9 +1,9 @@
 //! What a commit changes beyond rows that are one text: numbers, orders, what is due.
 
-use tally_core::rows::{Change, Key, Row, ScoreKey};
+use tally_core::rows::{Change, Key, Row};
 use tally_core::view::View;
 
-use crate::orders::{element, order_score, place_words, score_in};
+use crate::orders::{element, order_score, point_words};
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::places::{NumberAt, due_member, entry_of};
 use crate::plan::Plan;
@@ -45,27 +45,27 @@ impl Plan<'_> {
     /// many.
     pub(crate) fn put_ranks(&mut self, view: &View, totals: usize) {
         for (standing, before) in view.seen_ranks() {
-            let (order, [among, score, element]) = (self.keys.order(&standing.board), place_words(standing));
+            let (order, [among, score, element]) = (self.keys.order(&standing.order), point_words(standing));
             let words = [K(&order), T(&among), T(&score), T(&element), T(&before.to_string())];
             self.part(&order).check("r", false, &words);
         }
         for (place, standing) in view.told_ranks().iter().enumerate() {
-            let (order, [among, score, element]) = (self.keys.order(&standing.board), place_words(standing));
+            let (order, [among, score, element]) = (self.keys.order(&standing.order), point_words(standing));
             self.by.push(view.moved_before(standing));
             self.part(&order).tell(totals + place, "r", &[K(&order), T(&among), T(&score), T(&element)]);
         }
     }
 
-    /// A member's place in the order of its board.
-    pub(crate) fn change_order(&mut self, key: &ScoreKey, change: &Change) {
-        let order = self.keys.order(&key.board);
+    /// Where a row stands.
+    pub(crate) fn change_order(&mut self, key: &Key, change: &Change) {
+        let Some(moved) = change.moves(key) else { return };
+        let order = self.keys.order(&moved.order);
         let part = self.part(&order);
-        if let Some(was) = score_in(change.before.as_ref()) {
-            part.change("x", &[K(&order), T(&element(was.reached, &key.member))]);
+        if let Some(was) = moved.before {
+            part.change("x", &[K(&order), T(&element(&was))]);
         }
-        if let Some(will) = score_in(change.after.as_ref()) {
-            let element = element(will.reached, &key.member);
-            part.change("z", &[K(&order), T(&element), T(&order_score(will.score))]);
+        if let Some(will) = moved.after {
+            part.change("z", &[K(&order), T(&element(&will)), T(&order_score(will.score))]);
         }
     }
 }

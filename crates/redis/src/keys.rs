@@ -11,7 +11,7 @@
 //! | `tally:object:{post:42}`, `tally:subject:{alice}`, … | JSON | rows with a key of their own, see `places.rs` |
 //! | `tally:counter:{post:42}`, `tally:attendee:{daily}`, … | hash | rows of one kind that are kept together, by the last part of their keys |
 //! | `tally:attendance_present:{daily}` | hash | numbers that are no rows |
-//! | `tally:score:{weekly}:<season>:<levels>:order` | sorted set | members in order, behind when they reached their scores |
+//! | `tally:ticket:{sale}:order`, `tally:score:{weekly}:…:order` | sorted set | ids of rows that stand in an order, behind what they reached |
 //! | `tally:replay:{r7}` | hash | rows that are spread |
 //! | `tally:job:{sys}`, `tally:api_key:{sys}`, … | hash | rows of which there are few |
 //! | `tally:due:{1f}:replay` | sorted set | rows of a slot, by when they are due |
@@ -20,10 +20,9 @@
 //! | `tally:w:{1f}` | hash | commits over several slots that are under way |
 //! | `tally:t:{1f}:<server>`, `…-<number>` | sorted set, text | what a server committed last; what became of a commit |
 //!
-//! Scores of edges are microseconds since 1970, negative, so that the newest comes first; those of boards are negative so
+//! Scores of edges are microseconds since 1970, negative, so that the newest comes first; those of orders are negative so
 //! that the highest does.
 
-use tally_core::SubjectId;
 use tally_core::rows::{EdgeKey, Side};
 
 use crate::slots::{self, slot_of};
@@ -34,8 +33,6 @@ pub(crate) struct Keys {
     pub(crate) prefix: String,
     /// Whether a script is held to one slot.
     pub(crate) slots: bool,
-    /// Stands for any member, where a key is made of which all members lead to the same.
-    pub(crate) nobody: SubjectId,
 }
 
 /// The keys of one list of edges, with what belongs to it.
@@ -52,8 +49,7 @@ pub(crate) struct ListKeys {
 
 impl Keys {
     pub(crate) fn new(prefix: &str, slots: bool) -> Self {
-        let nobody = SubjectId::new("-").expect("a subject may be called so");
-        Self { prefix: prefix.into(), slots, nobody }
+        Self { prefix: prefix.into(), slots }
     }
 
     /// The home of an id on one side, such as `tally:o:{post:42}`.

@@ -10,7 +10,7 @@
 //! | `fence.rs` | waiting until what is shown is safe |
 //! | `transaction.rs`, `open.rs` | a commit over several slots; ending what another server left open |
 //! | `numbered.rs`, `timekeeper.rs` | commits by number, so that what comes late is known; the one time of the store |
-//! | `scan.rs`, `boards.rs`, `walk.rs` | pages, every row |
+//! | `scan.rs`, `order_pages.rs`, `walk.rs` | pages, every row |
 //! | `audit.rs`, `compare.rs`, `drift.rs` | the recount: of what there is, of lists, of numbers |
 //! | `mend.rs` | putting right what the recount found |
 //! | `registry.rs` | which relations and slots there are |
@@ -20,7 +20,6 @@
 
 mod answer;
 mod audit;
-mod boards;
 mod bulk;
 mod commit;
 mod compare;
@@ -37,6 +36,7 @@ mod mend;
 mod numbered;
 mod open;
 mod options;
+mod order_pages;
 mod orders;
 mod part;
 mod places;

@@ -12,7 +12,7 @@ use tally_engine::{Loaded, StoreError};
 
 use crate::Redis;
 use crate::answer::{items, number, some_text, text};
-use crate::orders::place_words;
+use crate::orders::point_words;
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{KeyTable, Word, push};
 use crate::places::{NumberAt, Place};
@@ -131,7 +131,7 @@ impl Redis {
             self.ask_total(&mut question, To::Total(number), total, true);
         }
         for (number, standing) in wants.ranks.iter().enumerate() {
-            ask_rank(&mut question, To::Rank(number), standing, &self.keys.order(&standing.board));
+            ask_rank(&mut question, To::Rank(number), standing, &self.keys.order(&standing.order));
         }
         question
     }
@@ -193,7 +193,7 @@ impl Redis {
             self.ask_total(question, To::Total(number), total, false);
         }
         for (number, standing) in wants.ranks.iter().enumerate() {
-            let order = self.keys.order(&standing.board);
+            let order = self.keys.order(&standing.order);
             let question = questions.entry(self.keys.part(&order)).or_default();
             ask_rank(question, To::Rank(number), standing, &order);
         }
@@ -284,7 +284,7 @@ fn read(to: To, values: &mut impl Iterator<Item = Value>, wants: &Wants) -> Resu
 }
 
 fn ask_rank(question: &mut Question, to: To, standing: &Standing, order: &str) {
-    let [among, score, element] = place_words(standing);
+    let [among, score, element] = point_words(standing);
     question.ask(to, "r", &[K(order), T(&among), T(&score), T(&element)]);
 }
 

@@ -4,7 +4,7 @@
 //! row has a key of its own; otherwise it is a field of a hash, by the last part of its key.
 
 use tally_core::hash::fingerprint;
-use tally_core::rows::{Cell, Cells, Declared, Home, Key, Number, RowKind};
+use tally_core::rows::{Cell, Cells, Declared, Home, Key, Number, OrderKey, RowKind};
 use tally_engine::StoreError;
 
 use crate::keys::Keys;
@@ -122,6 +122,17 @@ impl Keys {
         at
     }
 
+    /// The hash of the rows of an order. It is kept with a part of its name, and an id in it is a field.
+    pub(crate) fn hash_of(&self, order: &OrderKey) -> String {
+        let declared = order.kind().declared();
+        let parts: Vec<String> = order.to_cells().iter().map(Cell::to_string).collect();
+        match declared.home {
+            Home::With(home) => self.hash_at(declared, &parts, home, &beside(declared, home).0),
+            // A kind whose rows stand in an order is kept with it.
+            Home::Spread | Home::Store => self.of_store(declared),
+        }
+    }
+
     fn spread(&self, declared: &Declared, part: u64) -> String {
         format!("{}:{}:{{r{part}}}", self.prefix, declared.name)
     }
@@ -219,7 +230,9 @@ pub(crate) fn due_key(kind: RowKind, member: &str) -> Option<Key> {
 
 #[cfg(test)]
 mod tests {
-    use tally_core::rows::{BoardKey, ChunkKey, CountKey, JobId, LimitKey, ReplayKey, ScoreKey, TotalKey, TotalOf};
+    use tally_core::rows::{
+        BoardKey, ChunkKey, CountKey, JobId, LimitKey, ReplayKey, ScoreKey, TicketKey, TotalKey, TotalOf,
+    };
     use tally_core::time::Timestamp;
     use tally_core::{Day, KeyId, Name, ObjectId, SubjectId};
 
@@ -265,6 +278,7 @@ mod tests {
                 "tally:score:{weekly}:2023-11-14T22:13:20.000Z:true",
                 Some("alice"),
             ),
+            (Key::Ticket(TicketKey { room: name("sale"), seq: 42 }), "tally:ticket:{sale}", Some("42")),
         ]
     }
 
@@ -275,6 +289,11 @@ mod tests {
             let place = keys.place(&key);
             assert_eq!((place.clone().home().as_str(), place.field().as_deref()), (at, field));
             assert_eq!(due_key(key.kind(), &due_member(&key)).as_ref(), Some(&key));
+            if let Some(order) = key.order() {
+                assert_eq!(keys.hash_of(&order), at);
+                assert_eq!(order.key(field.unwrap()).as_ref(), Some(&key));
+                assert_eq!(slot_of(&keys.order(&order)), slot_of(at));
+            }
             match entry_of(&key).map(|entry| keys.listed(&entry).unwrap()) {
                 Some(Listed::Row(listed)) => assert_eq!(listed, key),
                 Some(Listed::Hash(hash)) => {

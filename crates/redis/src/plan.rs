@@ -210,9 +210,7 @@ impl<'a> Plan<'a> {
                     (None, Some(text)) => self.part(&hash).change("H", &[K(&hash), T(&field), T(text)]),
                     (None, None) => self.part(&hash).change("h", &[K(&hash), T(&field)]),
                 }
-                if let Key::Score(key) = key {
-                    self.change_order(key, change);
-                }
+                self.change_order(key, change);
                 self.change_due(&hash, key, change);
             }
         }

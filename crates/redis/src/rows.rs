@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use tally_core::Name;
 use tally_core::meta::Meta;
-use tally_core::rows::{Cell, Cells, Column, Edge, Key, Row, RowKind};
+use tally_core::rows::{Cell, Cells, Column, Edge, Key, Row, RowKind, Type};
 use tally_core::time::Stamp;
 use tally_engine::StoreError;
-
-use crate::orders;
 
 /// Scores are floating-point numbers, and exact up to this.
 const EXACT_MAX: u64 = 1 << 53;
@@ -66,16 +64,16 @@ pub(crate) fn edge(hidden: bool, score: &str, data: &str) -> Result<Edge, StoreE
     Ok(Edge { created: Stamp(created), kind: data.kind, meta: data.meta, hidden })
 }
 
-/// A row of any other kind as text: its only column, or a JSON object of its columns without those that are null.
+/// A row of any other kind as text: its only column; numbers with spaces between them, where it is nothing but numbers; or a
+/// JSON object of its columns without those that are null.
 pub(crate) fn row_text(row: &Row) -> Result<String, StoreError> {
-    match row {
-        Row::Score(score) => return Ok(orders::score_text(*score)),
-        Row::Edge(_) => return Err(StoreError::Broken("an edge is not one text".into())),
-        _ => {}
+    if let Row::Edge(_) = row {
+        return Err(StoreError::Broken("an edge is not one text".into()));
     }
     let (columns, cells) = (row.kind().declared().columns, row.to_cells());
     match cells.as_slice() {
         [cell] => text(cell),
+        cells if is_numbers(columns) => Ok(cells.iter().map(Cell::to_string).collect::<Vec<_>>().join(" ")),
         cells => {
             let pairs = columns.iter().zip(cells).filter(|(_, cell)| **cell != Cell::Null);
             text(&Pairs(pairs.map(|((name, _), cell)| (*name, cell)).collect()))
@@ -85,9 +83,6 @@ pub(crate) fn row_text(row: &Row) -> Result<String, StoreError> {
 
 /// And back again.
 pub(crate) fn row(key: &Key, text: &str) -> Result<Row, StoreError> {
-    if let Key::Score(_) = key {
-        return orders::score_of(text).map(Row::Score);
-    }
     read_columns(key.kind(), text).ok_or_else(|| unreadable(text))
 }
 
@@ -96,9 +91,18 @@ fn read_columns(kind: RowKind, text: &str) -> Option<Row> {
     if let [(_, of)] = columns {
         return Row::from_cells(kind, &mut Cells::new(vec![Cell::from_json(*of, text)?]));
     }
+    if is_numbers(columns) {
+        let cells = text.split(' ').zip(columns).map(|(number, (_, of))| Cell::from_text(*of, number));
+        return Row::from_cells(kind, &mut Cells::new(cells.collect::<Option<_>>()?));
+    }
     let held: HashMap<&str, &RawValue> = serde_json::from_str(text).ok()?;
     let cell = |(name, of): &Column| held.get(name).map_or(Some(Cell::Null), |raw| Cell::from_json(*of, raw.get()));
     Row::from_cells(kind, &mut Cells::new(columns.iter().map(cell).collect::<Option<_>>()?))
+}
+
+/// There are many rows of such kinds.
+fn is_numbers(columns: &[Column]) -> bool {
+    columns.iter().all(|(_, of)| matches!(of, Type::Number | Type::Signed))
 }
 
 /// A JSON object whose fields are in this order: texts are compared.

@@ -28,7 +28,7 @@ impl Redis {
             Range::List { list, after } => self.edges(list, after.as_ref(), limit + 1).await?,
             Range::Due { kind, from, before } => self.due(*kind, *from, *before, limit + 1).await?,
             Range::Few(kind) => self.few(*kind).await?,
-            Range::Board { board, from } => self.board(board, from, limit + 1).await?,
+            Range::Order { order, from } => self.order_page(order, from, limit + 1).await?,
             Range::Rows { after } => self.all_rows(after.as_ref(), limit + 1).await?,
         };
         let more = items.len() > limit;

@@ -15,7 +15,7 @@ const ALWAYS: &str = "#!lua flags=allow-oom\n";
 /// Each script once, with its hash.
 pub(crate) struct Scripts {
     pub(crate) load: Script,
-    pub(crate) board: Script,
+    pub(crate) order: Script,
     pub(crate) list: Script,
     pub(crate) commit: Script,
     pub(crate) finish: Script,
@@ -39,7 +39,7 @@ impl Default for Scripts {
         let reads = |source: &str| Script::new(source.to_owned(), false);
         Self {
             load: reads(&[RANK, OPENED, TIME, include_str!("scripts/load.lua")].concat()),
-            board: reads(&[RANK, OPENED, include_str!("scripts/board.lua")].concat()),
+            order: reads(&[RANK, OPENED, include_str!("scripts/order.lua")].concat()),
             list: reads(&[OPENED, include_str!("scripts/list.lua")].concat()),
             commit: writes(&[RANK, APPLY, TELL, RING, BULK, include_str!("scripts/commit.lua")].concat()),
             finish: writes(&[ALWAYS, APPLY, RING, include_str!("scripts/finish.lua")].concat()),

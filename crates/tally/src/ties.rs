@@ -10,7 +10,7 @@ use tally_core::catalog::{BoardDef, Ties};
 use tally_core::rows::{Board, BoardKey, Key, Row};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
-use tally_engine::{BoardFrom, Engine, Range, Runner, StoreError};
+use tally_engine::{Engine, OrderFrom, Range, Runner, StoreError};
 
 use crate::Error;
 
@@ -84,6 +84,6 @@ fn seasons(known: &Board) -> Vec<Timestamp> {
 
 async fn has_rows<E: Engine>(engine: &E, def: &BoardDef, season: Timestamp, levels: bool) -> Result<bool, StoreError> {
     let board = BoardKey { board: def.name.clone(), season, levels };
-    let range = Range::Board { board, from: BoardFrom::Rank(0) };
+    let range = Range::Order { order: board.into(), from: OrderFrom::Rank(0) };
     Ok(!engine.scan(&range, 1).await?.items.is_empty())
 }

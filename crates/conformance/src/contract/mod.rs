@@ -4,6 +4,7 @@ mod bounds;
 mod commit;
 mod conflict;
 mod ids;
+mod orders;
 mod ranges;
 mod reopen;
 mod rows;
@@ -60,6 +61,12 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             the_longest_ids_fit,
             the_largest_meta_fits,
             the_largest_batch_fits;
+        orders:
+            rows_stand_in_an_order_only_while_they_say_so,
+            queues_and_boards_change_in_one_commit,
+            a_commit_tells_where_in_an_order_something_stands,
+            conflict_on_a_rank_that_was_decided_on,
+            orders_survive_a_reopening;
         reopen:
             reopening_keeps_everything,
             reopening_keeps_the_newest_stamp,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally_core::rows::{
-    ApiKey, Edge, Forgotten, Job, JobId, JobKind, Key, Names, Object, Replay, Role, Row, Subject, Suspension, TotalKey,
-    Work,
+    ApiKey, Edge, Forgotten, Job, JobId, JobKind, Key, Names, Object, Replay, Role, Row, Subject, Suspension, Ticket,
+    TicketKey, TicketState, TotalKey, Work,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
@@ -68,9 +68,14 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
         (Key::Job(JobId(0)), job(Work::Forget { subject: who.clone() }, None)),
         (Key::Job(JobId(u64::MAX)), job(Work::Clear { object: what.clone() }, Some(2))),
         (Key::Job(JobId(1 << 63)), job(Work::Hide { subject: who.clone() }, None)),
-        (Key::Job(JobId(256)), job(Work::Show { subject: who }, None)),
+        (Key::Job(JobId(256)), job(Work::Show { subject: who.clone() }, None)),
         (Key::Job(JobId(257)), job(Work::Ended { work: JobKind::Forget }, Some(3))),
     ];
+    for (state, seq) in TicketState::ALL.into_iter().zip([0, 1, 9, 10, 1 << 53, (1 << 53) + 1, u64::MAX >> 1]) {
+        let (joined_at, alive_until) = (Timestamp(0), Timestamp(1 << 43));
+        let ticket = Ticket { subject: who.clone(), token: "a \"b\"".into(), state, joined_at, alive_until };
+        rows.push((Key::Ticket(TicketKey { room: name("sale"), seq }), Row::Ticket(ticket)));
+    }
     // A copy remembers a key of any kind.
     for (id, (key, _)) in (1_000..).zip(rows.clone()) {
         let work =

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use tally_core::Timestamp;
-use tally_core::rows::{Among, BoardKey, Key, Row, RowKind, Standing};
+use tally_core::rows::{Among, Key, OrderKey, Place, Row, RowKind, Standing};
 use tally_core::view::Wants;
 use tally_engine::memory::Memory;
-use tally_engine::{BoardFrom, Engine, Range};
+use tally_engine::{Engine, OrderFrom, Range};
 
 use super::generate::{catalog, steps};
 use crate::EngineFactory;
@@ -71,34 +71,36 @@ async fn same<E: Engine>(engine: &E, oracle: &Memory, limit: usize, said: &str) 
     for before in [0, 1_001_000, 1_010_000, u64::MAX] {
         same_page(engine, oracle, &Range::due(RowKind::Limit, Timestamp(before)), said).await;
     }
-    let mut boards: BTreeMap<BoardKey, Vec<Standing>> = BTreeMap::new();
-    for (key, row) in &expected {
-        if let (Key::Score(key), Row::Score(score)) = (key, row) {
-            boards.entry(key.board.clone()).or_default().push(Standing::of(key, *score));
-        }
+    let mut orders: BTreeMap<OrderKey, Vec<Place>> = BTreeMap::new();
+    for (order, place) in expected.iter().filter_map(|(key, row)| row.stands(key)) {
+        orders.entry(order).or_default().push(place);
     }
-    for (board, standings) in boards {
-        same_board(engine, oracle, &board, standings, said).await;
+    for (order, places) in orders {
+        same_order(engine, oracle, &order, places, said).await;
     }
 }
 
-async fn same_board<E: Engine>(engine: &E, oracle: &Memory, board: &BoardKey, standings: Vec<Standing>, said: &str) {
-    let members = standings.len() as u64;
-    for rank in 0..=members {
-        same_page(engine, oracle, &Range::Board { board: board.clone(), from: BoardFrom::Rank(rank) }, said).await;
+/// Every page of an order and every rank in it.
+pub(crate) async fn same_order<E: Engine>(
+    engine: &E,
+    oracle: &Memory,
+    order: &OrderKey,
+    places: Vec<Place>,
+    said: &str,
+) {
+    let range = |from| Range::Order { order: order.clone(), from };
+    for rank in 0..=places.len() as u64 {
+        same_page(engine, oracle, &range(OrderFrom::Rank(rank)), said).await;
     }
     let mut ranks = Vec::new();
-    for standing in standings {
+    for place in places {
         for among in [Among::First, Among::Last] {
-            ranks.push(Standing { among, ..standing.clone() });
+            ranks.push(Standing { order: order.clone(), score: place.score, among });
         }
-        if let Among::At { reached, member } = &standing.among {
-            let score = tally_core::rows::Score { score: standing.score, reached: *reached };
-            for from in [BoardFrom::Behind(member.clone(), score), BoardFrom::Ahead(member.clone(), score)] {
-                same_page(engine, oracle, &Range::Board { board: board.clone(), from }, said).await;
-            }
+        for from in [OrderFrom::Behind(place.clone()), OrderFrom::Ahead(place.clone())] {
+            same_page(engine, oracle, &range(from), said).await;
         }
-        ranks.push(standing);
+        ranks.push(Standing::at(order.clone(), place));
     }
     let wants = Wants { ranks, ..Wants::default() };
     let expected = oracle.load(&wants).await.expect("the oracle answers").ranks;

@@ -11,7 +11,7 @@ use tally_core::rows::{
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
-use tally_engine::{BoardFrom, CommitError, Engine, Range, Seen};
+use tally_engine::{CommitError, Engine, OrderFrom, Range, Seen};
 
 use super::generate::key;
 use super::lockstep::all_rows;
@@ -120,7 +120,7 @@ pub(super) async fn rows_of_counting_survive_a_reopening<F: EngineFactory>(stand
     let mut expected = samples;
     expected.insert(Key::Counter(count_key("views", "post:1")), Row::Counter(-7));
     assert_eq!(all_rows(&*engine, 3).await, expected);
-    let ranks = vec![Standing { board: board(0, false), score: -5, among: Among::Last }];
+    let ranks = vec![Standing { order: board(0, false).into(), score: -5, among: Among::Last }];
     let loaded = engine.load(&Wants { ranks, totals: vec![counter], ..Wants::default() }).await.expect("a load works");
     assert_eq!((loaded.ranks, loaded.totals), (vec![2], vec![-7]));
 }
@@ -234,22 +234,22 @@ async fn crowded<E: Engine>(engine: &E) -> Vec<(ScoreKey, Score)> {
 pub(super) async fn ranks_are_counted_from_every_place<F: EngineFactory>(stand: Stand<F>) {
     let engine = stand.open().await;
     let members = crowded(&*engine).await;
-    let mut ranks: Vec<Standing> = members.iter().map(|(key, score)| Standing::of(key, *score)).collect();
+    let mut ranks: Vec<Standing> = members.iter().map(|(key, score)| key.standing(*score)).collect();
     for score in -4..=4 {
         for among in [Among::First, Among::Last] {
-            ranks.push(Standing { board: board(0, false), score, among });
+            ranks.push(Standing { order: board(0, false).into(), score, among });
         }
         // Where somebody would stand who is not there.
         for (reached, member) in [(0, "a"), (1_000_001, "m3x"), (1_000_002, "z"), (u64::MAX >> 12, "m")] {
-            let among = Among::At { reached: Stamp(reached), member: subject(member) };
-            ranks.push(Standing { board: board(0, false), score, among });
+            let among = Among::At { reached, id: member.into() };
+            ranks.push(Standing { order: board(0, false).into(), score, among });
         }
     }
-    ranks.push(Standing { board: board(77, false), score: 0, among: Among::Last });
+    ranks.push(Standing { order: board(77, false).into(), score: 0, among: Among::Last });
     let found = engine.load(&Wants { ranks: ranks.clone(), ..Wants::default() }).await.expect("a load works").ranks;
     for (standing, found) in ranks.iter().zip(found) {
-        let here = members.iter().filter(|(key, _)| key.board == standing.board);
-        let expected = here.filter(|(key, score)| standing.is_behind(&key.member, *score)).count() as u64;
+        let here = members.iter().filter(|(key, _)| standing.order == key.board.clone().into());
+        let expected = here.filter(|(key, score)| standing.is_behind(&key.place(*score))).count() as u64;
         assert_eq!(found, expected, "{standing:?}");
     }
 }
@@ -260,21 +260,22 @@ pub(super) async fn boards_are_paged_both_ways<F: EngineFactory>(stand: Stand<F>
     let names = |found: Vec<(Key, Row)>| -> Vec<Key> { found.into_iter().map(|(key, _)| key).collect() };
     let expected: Vec<Key> = members.iter().map(|(key, _)| Key::Score(key.clone())).collect();
     let page = async |from, limit| {
-        let page = engine.scan(&Range::Board { board: board(0, false), from }, limit).await.expect("a scan works");
+        let page =
+            engine.scan(&Range::Order { order: board(0, false).into(), from }, limit).await.expect("a scan works");
         (names(page.items), page.more)
     };
-    assert_eq!(page(BoardFrom::Rank(0), 100).await, (expected.clone(), false));
-    assert_eq!(page(BoardFrom::Rank(60), 100).await, (Vec::new(), false));
+    assert_eq!(page(OrderFrom::Rank(0), 100).await, (expected.clone(), false));
+    assert_eq!(page(OrderFrom::Rank(60), 100).await, (Vec::new(), false));
     for (number, (key, score)) in members.iter().enumerate() {
         let rest = expected.len() - number;
         let limit = 1 + number % 7;
         assert_eq!(
-            page(BoardFrom::Rank(number as u64), limit).await,
+            page(OrderFrom::Rank(number as u64), limit).await,
             (expected[number..].iter().take(limit).cloned().collect(), rest > limit)
         );
-        let behind = page(BoardFrom::Behind(key.member.clone(), *score), limit).await;
+        let behind = page(OrderFrom::Behind(key.place(*score)), limit).await;
         assert_eq!(behind, (expected[number + 1..].iter().take(limit).cloned().collect(), rest - 1 > limit));
-        let ahead = page(BoardFrom::Ahead(key.member.clone(), *score), limit).await;
+        let ahead = page(OrderFrom::Ahead(key.place(*score)), limit).await;
         assert_eq!(ahead, (expected[..number].iter().rev().take(limit).cloned().collect(), number > limit));
     }
     // A page goes on where it was, though its last member has gone.
@@ -286,8 +287,8 @@ pub(super) async fn boards_are_paged_both_ways<F: EngineFactory>(stand: Stand<F>
         change: ScoreChange::Leave,
     }))
     .await;
-    let (found, _) = page(BoardFrom::Behind(gone.member.clone(), score), 3).await;
+    let (found, _) = page(OrderFrom::Behind(gone.place(score)), 3).await;
     assert_eq!(found, expected[21..24]);
-    let (found, _) = page(BoardFrom::Ahead(gone.member, score), 3).await;
+    let (found, _) = page(OrderFrom::Ahead(gone.place(score)), 3).await;
     assert_eq!(found, [19, 18, 17].map(|place: usize| expected[place].clone()));
 }

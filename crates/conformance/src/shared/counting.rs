@@ -9,7 +9,7 @@ use tally_core::rows::{BoardKey, CountKey, Key, Row, TotalKey};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
 use tally_core::{Day, KeyId, Refusal};
-use tally_engine::{BoardFrom, Engine, Range};
+use tally_engine::{Engine, OrderFrom, Range};
 use tokio::task::JoinSet;
 
 use super::servers::{Clocks, SERVERS, Servers, answered};
@@ -103,7 +103,7 @@ pub(super) async fn scores_of_three_servers_add_up<F: EngineFactory>(stand: Stan
     })
     .await;
     let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
-    let page = servers.engine(2).scan(&Range::Board { board, from: BoardFrom::Rank(0) }, 10).await;
+    let page = servers.engine(2).scan(&Range::Order { order: board.into(), from: OrderFrom::Rank(0) }, 10).await;
     let page = page.expect("a scan works");
     let scores = page.items.iter().map(|(_, row)| if let Row::Score(score) = row { score.score } else { 0 });
     assert_eq!((page.items.len(), scores.sum::<i64>()), (4, (TASKS * EACH) as i64));

@@ -7,7 +7,7 @@ use tally_core::reply::Reply;
 
 use tally_core::rows::{BoardKey, Key};
 use tally_core::time::Timestamp;
-use tally_engine::{BoardFrom, Engine, Range};
+use tally_engine::{Engine, OrderFrom, Range};
 
 use super::servers::{Clocks, Servers, answered};
 use super::truth::{Answer, clients, runner_of};
@@ -113,7 +113,7 @@ pub(super) async fn who_reached_a_score_first_is_told_so<F: EngineFactory>(stand
             servers.run(1, score(board, "bob", ScoreChange::To(4))).await;
             let told = at_once(&servers, board, round, [30, 30]).await;
             let key = BoardKey { board: name(board), season: Timestamp(0), levels: false };
-            let range = Range::Board { board: key, from: BoardFrom::Rank(0) };
+            let range = Range::Order { order: key.into(), from: OrderFrom::Rank(0) };
             let page = servers.engine(2).scan(&range, 2).await.expect("a scan works");
             let leads = |member: &str| matches!(&page.items[0].0, Key::Score(key) if key.member == subject(member));
             let [first, other] = if leads("ann") { told } else { [told[1], told[0]] };

@@ -5,14 +5,35 @@ use super::{BoardDef, Ties, board_key, check_ties, rank_standing};
 use crate::cursor::BoardCursor;
 use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
-use crate::limits::{AROUND_MAX, PAGE_ITEMS_MAX, SCORE_MAX};
-use crate::range::{BoardFrom, Range};
+use crate::limits::{AROUND_MAX, PAGE_ITEMS_MAX};
+use crate::range::{OrderFrom, Range};
 use crate::read::{Halt, Page, Sight, TRIES_MAX};
-use crate::rows::{Among, BoardKey, Key, Row, Score, ScoreKey, Standing};
+use crate::rows::{BoardKey, Key, Row, Score, ScoreKey, Standing};
 use crate::time::Timestamp;
 use crate::view::Wants;
 
 type Member = (SubjectId, Score);
+
+/// Where a page of a board begins.
+enum Begin {
+    /// With the member before whom so many stand.
+    Rank(u64),
+    /// Right behind where a member stands, or would.
+    Behind(SubjectId, Score),
+}
+
+impl Begin {
+    fn on(&self, board: &BoardKey) -> OrderFrom {
+        match self {
+            Self::Rank(rank) => OrderFrom::Rank(*rank),
+            Self::Behind(member, score) => OrderFrom::Behind(score_key(board, member).place(*score)),
+        }
+    }
+}
+
+fn score_key(board: &BoardKey, member: &SubjectId) -> ScoreKey {
+    ScoreKey { board: board.clone(), member: member.clone() }
+}
 
 /// A page of a board, the best first.
 pub(super) fn page(query: &BoardQuery, sight: &mut Sight<'_>) -> Result<BoardAnswer, Halt> {
@@ -24,15 +45,15 @@ pub(super) fn page(query: &BoardQuery, sight: &mut Sight<'_>) -> Result<BoardAns
     let from = match (query.rank, query.cursor.as_deref()) {
         (Some(_), Some(_)) => return Err(Refusal::bad_request("take either rank or cursor").into()),
         (Some(0), _) => return Err(Refusal::bad_request("ranks begin with 1").into()),
-        (Some(rank), None) => BoardFrom::Rank(rank - 1),
+        (Some(rank), None) => Begin::Rank(rank - 1),
         (None, Some(text)) => {
             let last = BoardCursor::decode(text, &key)?;
-            BoardFrom::Behind(last.member, last.score)
+            Begin::Behind(last.member, last.score)
         }
-        (None, None) => BoardFrom::Rank(0),
+        (None, None) => Begin::Rank(0),
     };
     for _ in 0..TRIES_MAX {
-        let page = sight.scan(|| Range::Board { board: key.clone(), from: from.clone() }, limit as usize)?;
+        let page = sight.scan(|| Range::Order { order: key.clone().into(), from: from.on(&key) }, limit as usize)?;
         let rows = members(&page);
         let last = rows.last().filter(|_| page.more);
         let next_cursor =
@@ -54,8 +75,8 @@ pub(super) fn standing(query: &StandingQuery, sight: &mut Sight<'_>) -> Result<S
     let season = shown_season(def, &board);
     for _ in 0..TRIES_MAX {
         let found = sight.load(|| {
-            let key = Key::Score(ScoreKey { board: board.clone(), member: member.clone() });
-            Wants { rows: vec![key], ranks: vec![behind_all(&board)], ..Wants::default() }
+            let key = Key::Score(score_key(&board, &member));
+            Wants { rows: vec![key], ranks: vec![Standing::end(board.clone().into())], ..Wants::default() }
         })?;
         let Some(score) = found.rows.first().and_then(|row| row.as_ref()?.score()).copied() else {
             let members = found.ranks.first().copied().unwrap_or(0);
@@ -64,7 +85,7 @@ pub(super) fn standing(query: &StandingQuery, sight: &mut Sight<'_>) -> Result<S
         let [mut rows, behind] = neighbours(&board, &member, score, around, sight)?;
         let place = rows.len();
         // Where there are fewer than asked for, there are no more.
-        let from = (place < around as usize).then_some(BoardFrom::Rank(0));
+        let from = (place < around as usize).then_some(Begin::Rank(0));
         let more = (behind.len() < around as usize).then_some(false);
         rows.push((member.clone(), score));
         rows.extend(behind);
@@ -101,19 +122,19 @@ fn ranked(
     def: &BoardDef,
     board: &BoardKey,
     shown: Vec<Member>,
-    from: Option<&BoardFrom>,
+    from: Option<&Begin>,
     more: Option<bool>,
     sight: &mut Sight<'_>,
 ) -> Result<Option<(Vec<BoardItem>, u64)>, Halt> {
-    let key = |member: &SubjectId| ScoreKey { board: board.clone(), member: member.clone() };
-    let place = |(member, score): &Member| Standing::of(&key(member), *score);
+    let key = |member: &SubjectId| score_key(board, member);
+    let place = |(member, score): &Member| key(member).standing(*score);
     let behind = match from {
-        Some(BoardFrom::Behind(member, score)) => Some((member.clone(), *score)),
-        Some(BoardFrom::Rank(_) | BoardFrom::Ahead(..)) | None => None,
+        Some(Begin::Behind(member, score)) => Some((member.clone(), *score)),
+        Some(Begin::Rank(_)) | None => None,
     };
     let first = shown.first().map(|first| rank_standing(def.ties, &key(&first.0), first.1));
     let found = sight.load(|| {
-        let mut ranks = vec![behind_all(board)];
+        let mut ranks = vec![Standing::end(board.clone().into())];
         ranks.extend(behind.iter().map(place));
         if let (Some((standing, _)), Some(leader)) = (&first, shown.first()) {
             ranks.extend([standing.clone(), place(leader)]);
@@ -135,8 +156,8 @@ fn ranked(
             let is_there = listed.next().is_some_and(|row| *row == Some(Row::Score(*score)));
             Some(count() + u64::from(is_there))
         }
-        (None, Some(BoardFrom::Rank(rank))) => Some(*rank),
-        (None, Some(BoardFrom::Behind(..) | BoardFrom::Ahead(..)) | None) => None,
+        (None, Some(Begin::Rank(rank))) => Some(*rank),
+        (None, Some(Begin::Behind(..)) | None) => None,
     };
     let Some((_, from_zero)) = first else {
         return Ok(begins.is_none_or(|begins| members <= begins).then_some((Vec::new(), members)));
@@ -183,17 +204,13 @@ fn neighbours(
         return Ok([Vec::new(), Vec::new()]);
     }
     let mut page = |from| {
-        let page = sight.scan(|| Range::Board { board: board.clone(), from }, around as usize)?;
+        let page = sight.scan(|| Range::Order { order: board.clone().into(), from }, around as usize)?;
         Ok::<Vec<Member>, Halt>(members(&page))
     };
-    let mut ahead = page(BoardFrom::Ahead(member.clone(), score))?;
+    let place = score_key(board, member).place(score);
+    let mut ahead = page(OrderFrom::Ahead(place.clone()))?;
     ahead.reverse();
-    Ok([ahead, page(BoardFrom::Behind(member.clone(), score))?])
-}
-
-/// Behind whoever may be on the board.
-fn behind_all(board: &BoardKey) -> Standing {
-    Standing { board: board.clone(), score: -SCORE_MAX - 1, among: Among::Last }
+    Ok([ahead, page(OrderFrom::Behind(place))?])
 }
 
 fn shown_season(def: &BoardDef, key: &BoardKey) -> Option<Timestamp> {

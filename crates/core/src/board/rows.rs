@@ -1,8 +1,9 @@
-//! The rows of boards: scores, and places among them.
+//! The rows of boards: scores, and what is known of a board beyond them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Name, SubjectId};
+use crate::rows::{Place, Standing};
 use crate::time::{Stamp, Timestamp};
 
 /// Names a board in one of its seasons.
@@ -43,50 +44,14 @@ pub struct Score {
     pub reached: Stamp,
 }
 
-/// A place in the order of a board. A store is asked how many members stand before it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Standing {
-    /// The board.
-    pub board: BoardKey,
-    /// The score.
-    pub score: i64,
-    /// Where among those with this score.
-    pub among: Among,
-}
-
-/// A place among members with one score.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Among {
-    /// Before all of them.
-    First,
-    /// Behind all of them.
-    Last,
-    /// Where this one stands, or would.
-    At {
-        /// When it reached the score.
-        reached: Stamp,
-        /// The member.
-        member: SubjectId,
-    },
-}
-
-impl Standing {
-    /// Where a member stands.
-    pub fn of(key: &ScoreKey, score: Score) -> Self {
-        let among = Among::At { reached: score.reached, member: key.member.clone() };
-        Self { board: key.board.clone(), score: score.score, among }
+impl ScoreKey {
+    /// Where the member stands in the order of the board.
+    pub fn place(&self, score: Score) -> Place {
+        Place { score: score.score, reached: score.reached.0, id: self.member.shared() }
     }
 
-    /// Whether a member stands before this place.
-    pub fn is_behind(&self, member: &SubjectId, score: Score) -> bool {
-        match score.score.cmp(&self.score) {
-            std::cmp::Ordering::Greater => true,
-            std::cmp::Ordering::Less => false,
-            std::cmp::Ordering::Equal => match &self.among {
-                Among::First => false,
-                Among::Last => true,
-                Among::At { reached, member: other } => (score.reached, member) < (*reached, other),
-            },
-        }
+    /// The same as something to ask about.
+    pub fn standing(&self, score: Score) -> Standing {
+        Standing::at(self.board.clone().into(), self.place(score))
     }
 }

@@ -178,13 +178,11 @@ fn note(def: &BoardDef, board: &BoardKey, known: Option<Board>, view: &mut View)
 
 /// The place whose number of members before it gives a rank; and what to add to that number.
 pub fn rank_standing(ties: Ties, key: &ScoreKey, score: Score) -> (Standing, u64) {
-    let (board, score_only) = (key.board.clone(), score.score);
+    let first = |board| Standing { order: BoardKey::into(board), score: score.score, among: Among::First };
     match ties {
-        Ties::FirstToReach => (Standing::of(key, score), 1),
-        Ties::Shared => (Standing { board, score: score_only, among: Among::First }, 1),
-        Ties::Dense => {
-            (Standing { board: BoardKey { levels: true, ..board }, score: score_only, among: Among::First }, 1)
-        }
+        Ties::FirstToReach => (key.standing(score), 1),
+        Ties::Shared => (first(key.board.clone()), 1),
+        Ties::Dense => (first(BoardKey { levels: true, ..key.board.clone() }), 1),
     }
 }
 

@@ -6,7 +6,8 @@ use super::cell::{Cell, Cells};
 use super::declared::RowKind;
 use super::{
     ApiKey, Attendee, Bits, Board, BoardKey, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key, LimitKey,
-    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey, Used,
+    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Ticket, TicketKey, TicketState,
+    TotalKey, Used,
 };
 use crate::day::Day;
 use crate::time::Timestamp;
@@ -43,6 +44,10 @@ impl Key {
                 put(Cell::Time(key.board.season));
                 put(Cell::Flag(key.board.levels));
                 put(Cell::text(key.member.as_str()));
+            }
+            Self::Ticket(key) => {
+                texts(&[key.room.as_str()]);
+                put(Cell::Number(key.seq));
             }
         }
     }
@@ -93,6 +98,10 @@ impl Key {
                 let board = BoardKey { board, season, levels: from.flag()? };
                 Self::Score(ScoreKey { board, member: from.subject()? })
             }
+            RowKind::Ticket => {
+                let room = from.name()?;
+                Self::Ticket(TicketKey { room, seq: from.number()? })
+            }
         })
     }
 }
@@ -122,6 +131,7 @@ impl Row {
             Self::Attendee(_) => RowKind::Attendee,
             Self::Board(_) => RowKind::Board,
             Self::Score(_) => RowKind::Score,
+            Self::Ticket(_) => RowKind::Ticket,
         }
     }
 
@@ -146,7 +156,8 @@ impl Row {
             | Self::Chunk(_)
             | Self::Attendee(_)
             | Self::Board(_)
-            | Self::Score(_) => None,
+            | Self::Score(_)
+            | Self::Ticket(_) => None,
         }
     }
 
@@ -228,6 +239,13 @@ impl Row {
                 put(Cell::Signed(score.score));
                 put(Cell::Number(score.reached.0));
             }
+            Self::Ticket(ticket) => {
+                put(Cell::text(ticket.subject.as_str()));
+                put(Cell::text(&ticket.token));
+                put(Cell::text(ticket.state.name()));
+                put(Cell::Time(ticket.joined_at));
+                put(Cell::Time(ticket.alive_until));
+            }
         }
     }
 
@@ -298,6 +316,11 @@ impl Row {
             RowKind::Score => {
                 let score = from.signed()?;
                 Self::Score(Score { score, reached: from.stamp()? })
+            }
+            RowKind::Ticket => {
+                let (subject, token) = (from.subject()?, from.text()?.into_owned());
+                let (state, joined_at) = (TicketState::from_name(&from.text()?)?, from.time()?);
+                Self::Ticket(Ticket { subject, token, state, joined_at, alive_until: from.time()? })
             }
         })
     }

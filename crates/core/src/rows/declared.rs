@@ -47,6 +47,17 @@ impl Due {
     }
 }
 
+/// By which of their columns rows of a kind stand in an order: see [`super::Row::stands`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ordered {
+    /// The score; without one it is 0.
+    pub score: Option<&'static str>,
+    /// What comes behind the score.
+    pub reached: &'static str,
+    /// Only rows that have this text in this column stand.
+    pub only: Option<(&'static str, &'static str)>,
+}
+
 /// A kind of row.
 #[derive(Debug)]
 pub struct Declared {
@@ -68,12 +79,14 @@ pub struct Declared {
     pub home: Home,
     /// From which column [`super::Row::due`] follows, where rows of this kind are ever due.
     pub due: Option<Due>,
+    /// How its rows stand in an order, where they ever do.
+    pub order: Option<Ordered>,
 }
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $letter:literal $name:literal in $capability:literal
         ($($key:literal $key_type:ident),*) => ($($column:literal $type:ident),*)
-        $guard:ident $home:expr, due $due:expr;)*) => {
+        $guard:ident $home:expr, due $due:expr $(, order $order:expr)?;)*) => {
         /// The kinds of rows that there are. Those that relations need come first.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum RowKind {
@@ -90,6 +103,7 @@ macro_rules! kinds {
             guard: Guard::$guard,
             home: $home,
             due: $due,
+            order: [$($order,)? NO_ORDER][0],
         }),*];
 
         impl RowKind {
@@ -100,6 +114,8 @@ macro_rules! kinds {
 }
 
 use Home::{Spread, Store, With};
+
+const NO_ORDER: Option<Ordered> = None;
 
 kinds! {
     /// An edge. There are many: stores lay them out by hand, with their lists.
@@ -172,7 +188,12 @@ kinds! {
     /// A member's score, which has a place in the order of its board.
     Score = b'w' "score" in "board"
         ("board" Text, "season" Time, "levels" Flag, "member" Text) => ("score" Signed, "reached_us" Number)
-        Absent With(0), due None;
+        Absent With(0), due None, order Some(Ordered { score: Some("score"), reached: "reached_us", only: None });
+    /// A ticket of a room, which has a place in the room's queue while it waits.
+    Ticket = b'k' "ticket" in "room"
+        ("room" Text, "seq" Number) =>
+        ("subject" Text, "token" Text, "state" Text, "joined_at" Time, "alive_until" Time)
+        Absent With(0), due None, order Some(Ordered { score: None, reached: "seq", only: Some(("state", "WAITING")) });
 }
 
 use Type::Day;
@@ -184,6 +205,19 @@ impl RowKind {
     /// Whether it is no row but a total that is listed as one.
     pub fn is_total(self) -> bool {
         self == Self::Counter
+    }
+
+    /// Whether its rows ever stand in an order.
+    pub fn stands(self) -> bool {
+        self.declared().order.is_some()
+    }
+
+    /// Whether a place in an order says all that a row of this kind holds.
+    pub fn is_its_place(self) -> bool {
+        let declared = self.declared();
+        declared
+            .order
+            .is_some_and(|by| declared.columns.iter().all(|(name, _)| by.score == Some(name) || by.reached == *name))
     }
 
     /// What it is made of.
@@ -213,6 +247,7 @@ impl Key {
             Self::Attendee(..) => RowKind::Attendee,
             Self::Board(_) => RowKind::Board,
             Self::Score(_) => RowKind::Score,
+            Self::Ticket(_) => RowKind::Ticket,
         }
     }
 }

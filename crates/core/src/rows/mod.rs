@@ -4,6 +4,7 @@ mod base64;
 mod cell;
 mod columns;
 mod declared;
+mod order;
 #[cfg(test)]
 mod tests;
 mod total;
@@ -16,7 +17,7 @@ use crate::id::{Name, ObjectId, SubjectId};
 use crate::time::{Stamp, Timestamp};
 
 pub use crate::attendance::rows::{Attendee, Bits, CHUNK_BITS, ChunkKey};
-pub use crate::board::rows::{Among, Board, BoardKey, Score, ScoreKey, Standing};
+pub use crate::board::rows::{Board, BoardKey, Score, ScoreKey};
 pub use crate::counter::rows::CountKey;
 pub use crate::job::rows::{Job, JobId, JobKind, Round, Work};
 pub use crate::key::rows::{ApiKey, Role};
@@ -25,12 +26,14 @@ pub use crate::names::rows::Names;
 pub use crate::object::rows::Object;
 pub use crate::relation::rows::{Edge, EdgeKey, ListKey, Side};
 pub use crate::replay::rows::{Replay, ReplayKey};
+pub use crate::room::rows::{Ticket, TicketKey, TicketState};
 pub use crate::subject::rows::{Forgotten, Subject, Suspension};
 pub use crate::unique::rows::{SKETCH_ERROR, Sketch};
 pub use crate::verify::rows::{DriftItem, VerifyReport};
 pub(crate) use base64::as_base64;
 pub use cell::{Cell, Cells, Type};
-pub use declared::{Column, Declared, Due, Guard, Home, RowKind};
+pub use declared::{Column, Declared, Due, Guard, Home, Ordered, RowKind};
+pub use order::{Among, Moved, OrderKey, Place, Standing};
 pub use total::{Number, TotalKey, TotalOf};
 
 /// Names a row.
@@ -68,6 +71,8 @@ pub enum Key {
     Board(Name),
     /// A member's score.
     Score(ScoreKey),
+    /// A ticket of a room.
+    Ticket(TicketKey),
     /// Every name that was ever declared.
     Names,
 }
@@ -107,6 +112,8 @@ pub enum Row {
     Board(Board),
     /// See [`Score`].
     Score(Score),
+    /// See [`Ticket`].
+    Ticket(Ticket),
     /// See [`Names`].
     Names(Names),
 }

@@ -37,9 +37,13 @@ fn samples() -> Vec<(Key, Row)> {
         updated_at: at,
     };
     let suspended = Some(Suspension { at, job: JobId(9) });
+    let ticket = |state| {
+        let (subject, token) = (SubjectId::new("alice").unwrap(), "tab \"1\"".into());
+        Row::Ticket(Ticket { subject, token, state, joined_at: at, alive_until: Timestamp(at.0 + 1) })
+    };
     let forgotten = Some(Forgotten { before: Stamp(5), left: [(name("like"), 2)].into() });
     let made = |kind, meta, hidden| Row::Edge(Edge { created: Stamp(77), kind, meta, hidden });
-    vec![
+    let mut all = vec![
         (Key::Edge(edge.clone()), made(None, None, false)),
         (Key::Edge(edge), made(Some(name("wow")), Some(meta()), true)),
         (Key::Object(object.clone()), Row::Object(registered(None))),
@@ -74,7 +78,10 @@ fn samples() -> Vec<(Key, Row)> {
         ),
         (Key::Board(name("weekly")), Row::Board(Board { seasons: vec![Timestamp(0), at], dense: true })),
         (Key::Score(ScoreKey { board, member: subject }), Row::Score(Score { score: -4, reached: Stamp(9) })),
-    ]
+    ];
+    let in_line = |seq| Key::Ticket(TicketKey { room: name("sale"), seq });
+    all.extend(TicketState::ALL.into_iter().zip(7..).map(|(state, seq)| (in_line(seq), ticket(state))));
+    all
 }
 
 #[test]
@@ -97,6 +104,60 @@ fn every_kind_of_row_has_the_columns_that_are_declared_and_comes_back() {
         assert_eq!(row.due().is_some(), declared.due.is_some(), "{key:?}");
     }
     assert_eq!(seen.len(), RowKind::COUNT, "a kind without a sample");
+}
+
+/// Stores find rows in order by their columns, and places from the rows.
+#[test]
+fn rows_stand_where_their_columns_say_and_places_lead_back_to_them() {
+    let mut standing = BTreeSet::new();
+    for (key, row) in samples() {
+        let declared = key.kind().declared();
+        let (parts, cells) = (key.to_cells(), row.to_cells());
+        let columns = declared.key.iter().chain(declared.columns).map(|(name, _)| *name);
+        let held = |wanted: &str| columns.clone().zip(parts.iter().chain(&cells)).find(|(name, _)| *name == wanted);
+        let text = |wanted: &str| held(wanted).unwrap_or_else(|| panic!("no column {wanted}")).1.to_string();
+        let stands = declared.order.filter(|by| by.only.is_none_or(|(column, value)| text(column) == value));
+        assert_eq!(key.order().is_some(), declared.order.is_some(), "{key:?}");
+        let Some((order, place)) = row.stands(&key) else {
+            assert_eq!(stands, None, "{key:?} {row:?}");
+            continue;
+        };
+        standing.insert(key.kind());
+        let by = stands.unwrap();
+        assert_eq!(Some(&order), key.order().as_ref());
+        assert_eq!(place.score.to_string(), by.score.map_or("0".to_owned(), text));
+        assert_eq!(place.reached.to_string(), text(by.reached));
+        let (last, before) = parts.split_last().unwrap();
+        assert_eq!((order.kind(), order.to_cells().as_slice()), (key.kind(), before));
+        assert_eq!(*place.id, *last.to_string());
+        assert_eq!(order.key(&place.id).as_ref(), Some(&key));
+        assert_eq!(order.row(&place), key.kind().is_its_place().then_some(row), "{key:?}");
+    }
+    let declared = RowKind::ALL.into_iter().filter(|kind| kind.stands());
+    assert_eq!(standing, declared.collect(), "a kind without a sample that stands");
+}
+
+#[test]
+fn a_row_moves_when_it_begins_to_stand_and_when_it_ceases_to() {
+    let key = Key::Ticket(TicketKey { room: name("sale"), seq: 7 });
+    let tickets: Vec<Row> =
+        samples().into_iter().map(|(_, row)| row).filter(|row| row.kind() == RowKind::Ticket).collect();
+    let (early, waiting, ready) = (&tickets[0], &tickets[1], &tickets[2]);
+    let moves = |before: Option<&Row>, after: Option<&Row>| {
+        let moved = Change { before: before.cloned(), after: after.cloned() }.moves(&key)?;
+        Some((moved.before.is_some(), moved.after.is_some()))
+    };
+    for (before, after, expected) in [
+        (None, Some(early), None),
+        (Some(early), Some(waiting), Some((false, true))),
+        (None, Some(waiting), Some((false, true))),
+        (Some(waiting), Some(waiting), None),
+        (Some(waiting), Some(ready), Some((true, false))),
+        (Some(waiting), None, Some((true, false))),
+        (Some(ready), None, None),
+    ] {
+        assert_eq!(moves(before, after), expected, "{before:?} {after:?}");
+    }
 }
 
 #[test]
@@ -139,5 +200,7 @@ fn kinds_are_declared_in_order_and_their_names_do_not_meet() {
         if let Home::With(column) = declared.home {
             assert_eq!(declared.key[column].1, Type::Text, "{kind:?}");
         }
+        let with_its_order = matches!(declared.home, Home::With(column) if column + 1 < declared.key.len());
+        assert!(!kind.stands() || with_its_order, "{kind:?}");
     }
 }

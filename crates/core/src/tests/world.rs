@@ -13,7 +13,7 @@ use crate::day::Day;
 use crate::decide::decide;
 use crate::id::Name;
 use crate::meta::{MetaShape, MetaType};
-use crate::rows::{BoardKey, Changes, Edge, EdgeKey, JobId, Key, Row, Score, ScoreKey, TotalKey};
+use crate::rows::{Changes, Edge, EdgeKey, JobId, Key, Row, TotalKey};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View, Wants};
 
@@ -99,18 +99,11 @@ impl World {
             view.fill_total(key, total);
         }
         for standing in ranks {
-            let before = self.scores(&standing.board).filter(|(key, score)| standing.is_behind(&key.member, **score));
+            let before = self.rows.iter().filter_map(|(key, row)| row.stands(key));
+            let before = before.filter(|(order, place)| *order == standing.order && standing.is_behind(place));
             let before = before.count() as u64;
             view.fill_rank(standing, before);
         }
-    }
-
-    /// Scores on a board, in no order.
-    pub(crate) fn scores(&self, board: &BoardKey) -> impl Iterator<Item = (&ScoreKey, &Score)> {
-        self.rows.iter().filter_map(move |(key, row)| match (key, row) {
-            (Key::Score(key), Row::Score(score)) if key.board == *board => Some((key, score)),
-            _ => None,
-        })
     }
 
     fn take(&mut self, changes: Changes) {

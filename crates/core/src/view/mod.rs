@@ -344,9 +344,7 @@ impl View {
             return Err(Stop::Miss);
         };
         let was = std::mem::replace(&mut slot.now, row);
-        if let Key::Score(score) = &key {
-            self.ranks.moved(score, slot.loaded.as_ref(), slot.now.as_ref());
-        }
+        self.ranks.moved(&key, slot.loaded.as_ref(), slot.now.as_ref());
         self.undo.push(Undo::Row(key, was));
         Ok(())
     }
@@ -407,9 +405,7 @@ impl View {
                 Undo::Row(key, was) => {
                     if let Some(slot) = self.rows.get_mut(&key) {
                         slot.now = was;
-                        if let Key::Score(score) = &key {
-                            self.ranks.moved(score, slot.loaded.as_ref(), slot.now.as_ref());
-                        }
+                        self.ranks.moved(&key, slot.loaded.as_ref(), slot.now.as_ref());
                     }
                 }
                 Undo::Total(key, was) => {

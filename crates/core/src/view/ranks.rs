@@ -6,15 +6,14 @@
 
 use super::looks::Look;
 use super::{Map, State, View};
-use crate::id::SubjectId;
-use crate::rows::{BoardKey, Row, Score, ScoreKey, Standing};
+use crate::rows::{Key, OrderKey, Place, Row, Standing};
 
 #[derive(Default)]
 pub(super) struct Ranks {
     known: Map<Standing, Rank>,
     /// Those that the commit is to tell, each once.
     told: Vec<Standing>,
-    boards: Map<BoardKey, Moves>,
+    orders: Map<OrderKey, Moves>,
 }
 
 struct Rank {
@@ -28,33 +27,31 @@ struct Rank {
     load: usize,
 }
 
-/// The members of a board that the batch has moved.
+/// The rows of an order that the batch has moved.
 #[derive(Default)]
 struct Moves {
-    places: Map<SubjectId, usize>,
+    numbers: Map<Key, usize>,
     moves: Vec<Move>,
 }
 
 struct Move {
-    member: SubjectId,
-    before: Option<Score>,
-    now: Option<Score>,
+    before: Option<Place>,
+    now: Option<Place>,
 }
 
 impl Ranks {
-    /// Takes note of a score as it is now, and as it was loaded.
-    pub(super) fn moved(&mut self, key: &ScoreKey, before: Option<&Row>, now: Option<&Row>) {
-        let (before, now) = (as_score(before), as_score(now));
-        if !self.boards.contains_key(&key.board) {
-            self.boards.insert(key.board.clone(), Moves::default());
-        }
-        let Some(Moves { places, moves }) = self.boards.get_mut(&key.board) else { return };
-        match places.get(&key.member) {
+    /// Takes note of a row as it is now, and as it was loaded.
+    pub(super) fn moved(&mut self, key: &Key, before: Option<&Row>, now: Option<&Row>) {
+        let Some(order) = key.order() else { return };
+        let place = |row: Option<&Row>| row.and_then(|row| row.stands(key)).map(|(_, place)| place);
+        let moved = Move { before: place(before), now: place(now) };
+        let Moves { numbers, moves } = self.orders.entry(order).or_default();
+        match numbers.get(key) {
             // It may have been loaded anew.
-            Some(place) => (moves[*place].before, moves[*place].now) = (before, now),
+            Some(number) => moves[*number] = moved,
             None => {
-                places.insert(key.member.clone(), moves.len());
-                moves.push(Move { member: key.member.clone(), before, now });
+                numbers.insert(key.clone(), moves.len());
+                moves.push(moved);
             }
         }
     }
@@ -65,10 +62,6 @@ impl Ranks {
     }
 }
 
-fn as_score(row: Option<&Row>) -> Option<Score> {
-    if let Some(Row::Score(score)) = row { Some(*score) } else { None }
-}
-
 impl View {
     /// Fills in how many stand before a place.
     pub fn fill_rank(&mut self, standing: Standing, before: u64) {
@@ -76,9 +69,9 @@ impl View {
         self.ranks.known.insert(standing, rank);
     }
 
-    /// How many members stand before a place; where the commit tells it, counted from zero, and below it in the way of
+    /// How many rows stand before a place; where the commit tells it, counted from zero, and below it in the way of
     /// numbers that wrap around. One that is not loaded is missed, but does not stop the rule: what comes
-    /// behind it in the batch would then be decided on the score as it was, and ask for its own rank only in the next round.
+    /// behind it in the batch would then be decided on the row as it was, and ask for its own rank only in the next round.
     pub fn before(&mut self, standing: &Standing) -> u64 {
         let (is_far, exact) = (self.is_far(), self.exact);
         if is_far && !exact && !self.ranks.known.contains_key(standing) {
@@ -105,12 +98,11 @@ impl View {
         loaded.wrapping_add_signed(self.moved_before(standing))
     }
 
-    /// How many more members the batch has brought before a place than it took away.
+    /// How many more rows the batch has brought before a place than it took away.
     pub fn moved_before(&self, standing: &Standing) -> i64 {
-        let Some(Moves { moves, .. }) = self.ranks.boards.get(&standing.board) else { return 0 };
-        let stands =
-            |member, score: Option<Score>| i64::from(score.is_some_and(|score| standing.is_behind(member, score)));
-        moves.iter().map(|it| stands(&it.member, it.now) - stands(&it.member, it.before)).sum()
+        let Some(Moves { moves, .. }) = self.ranks.orders.get(&standing.order) else { return 0 };
+        let stands = |place: &Option<Place>| i64::from(place.as_ref().is_some_and(|place| standing.is_behind(place)));
+        moves.iter().map(|it| stands(&it.now) - stands(&it.before)).sum()
     }
 
     /// Places of which the commit is to tell how many stand before them, right after it.
@@ -146,9 +138,9 @@ impl View {
         self.ranks.known.get(standing).filter(|rank| rank.state == State::Loaded).map(|rank| rank.load)
     }
 
-    /// Whether the batch has moved somebody on the board.
+    /// Whether the batch has moved somebody in the order.
     pub(super) fn has_moved(&self, standing: &Standing) -> bool {
-        self.ranks.boards.get(&standing.board).is_some_and(|board| board.moves.iter().any(|it| it.before != it.now))
+        self.ranks.orders.get(&standing.order).is_some_and(|order| order.moves.iter().any(|it| it.before != it.now))
     }
 
     /// Notes that a rank is to be loaded, once however many ask for it.

@@ -9,7 +9,7 @@ pub struct Wants {
     pub rows: Vec<Key>,
     /// Totals that are shown or decided on.
     pub totals: Vec<TotalKey>,
-    /// Places of which is asked how many members of their boards stand before them.
+    /// Points in orders of which is asked how many rows stand before them.
     pub ranks: Vec<Standing>,
 }
 

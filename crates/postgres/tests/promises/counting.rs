@@ -7,7 +7,7 @@ use tally_core::reply::{CounterReply, Reply, ScoreReply};
 use tally_core::rows::{Among, BoardKey, Changes, CountKey, Key, Row, Score, ScoreKey, Standing, TotalKey};
 use tally_core::view::{Reading, View, Wants};
 use tally_core::{KeyId, Stamp, SubjectId, Timestamp};
-use tally_engine::{BoardFrom, CommitError, Engine, Mark, Range, Seen};
+use tally_engine::{CommitError, Engine, Mark, OrderFrom, Range, Seen};
 use tally_postgres::Postgres;
 use tokio::task::JoinSet;
 
@@ -124,8 +124,12 @@ fn points() -> BoardKey {
     BoardKey { board: name("points"), season: Timestamp(0), levels: false }
 }
 
+fn key_of(member: &SubjectId) -> ScoreKey {
+    ScoreKey { board: points(), member: member.clone() }
+}
+
 async fn all_on(engine: &Postgres, board: &BoardKey) -> Vec<(SubjectId, Score)> {
-    let range = Range::Board { board: board.clone(), from: BoardFrom::Rank(0) };
+    let range = Range::Order { order: board.clone().into(), from: OrderFrom::Rank(0) };
     let page = engine.scan(&range, usize::MAX >> 1).await.unwrap();
     let member = |(key, row): (Key, Row)| match (key, row) {
         (Key::Score(key), Row::Score(score)) => (key.member, score),
@@ -139,8 +143,8 @@ async fn assert_tree(engine: &Postgres, outside: &Outsider, dice: &mut Dice) {
     let wrong = "SELECT count(*) FROM (
         SELECT height, piece, max(n) AS n, count(s) AS counted FROM (
             SELECT height, n, s,
-                   count(n) OVER (PARTITION BY height ORDER BY down, reached_us, member, s NULLS FIRST) AS piece
-            FROM (SELECT height::int, down, reached_us, '' AS member, n, NULL::text AS s FROM score_node
+                   count(n) OVER (PARTITION BY height ORDER BY down, reached, member, s NULLS FIRST) AS piece
+            FROM (SELECT height::int, down, reached, '' AS member, n, NULL::text AS s FROM order_node
                   UNION ALL
                   SELECT height, ~score, reached_us, member, NULL, member
                   FROM score, generate_series(0, 2) AS height) AS both_of_them) AS placed
@@ -151,27 +155,27 @@ async fn assert_tree(engine: &Postgres, outside: &Outsider, dice: &mut Dice) {
     let mut sorted = members.clone();
     sorted.sort_by(|(a, x), (b, y)| y.score.cmp(&x.score).then(x.reached.cmp(&y.reached)).then(a.cmp(b)));
     assert_eq!(members, sorted);
-    let mut standings = vec![Standing { board: points(), score: i64::MAX, among: Among::First }];
+    let mut standings = vec![Standing { order: points().into(), score: i64::MAX, among: Among::First }];
     for _ in 0..30 {
         let (member, score) = &members[dice.roll(members.len() as u64) as usize];
-        standings.push(Standing::of(&ScoreKey { board: points(), member: member.clone() }, *score));
-        standings.push(Standing { board: points(), score: score.score, among: Among::First });
-        standings.push(Standing { board: points(), score: score.score + dice.roll(2) as i64, among: Among::Last });
+        standings.push(key_of(member).standing(*score));
+        standings.push(Standing { order: points().into(), score: score.score, among: Among::First });
+        standings.push(Standing {
+            order: points().into(),
+            score: score.score + dice.roll(2) as i64,
+            among: Among::Last,
+        });
     }
     let ranks = engine.load(&Wants { ranks: standings.clone(), ..Wants::default() }).await.unwrap().ranks;
     for (standing, rank) in standings.iter().zip(ranks) {
-        let before = members.iter().filter(|(member, score)| standing.is_behind(member, *score)).count();
+        let before = members.iter().filter(|(member, score)| standing.is_behind(&key_of(member).place(*score))).count();
         assert_eq!(rank, before as u64, "{standing:?}");
     }
     for rank in (0..20).map(|_| dice.roll(members.len() as u64 + 3)).chain([0, members.len() as u64 - 1]) {
-        let range = Range::Board { board: points(), from: BoardFrom::Rank(rank) };
+        let range = Range::Order { order: points().into(), from: OrderFrom::Rank(rank) };
         let page = engine.scan(&range, 3).await.unwrap();
-        let expected: Vec<Key> = members
-            .iter()
-            .skip(rank as usize)
-            .take(3)
-            .map(|(member, _)| Key::Score(ScoreKey { board: points(), member: member.clone() }))
-            .collect();
+        let expected: Vec<Key> =
+            members.iter().skip(rank as usize).take(3).map(|(member, _)| Key::Score(key_of(member))).collect();
         assert_eq!(page.items.into_iter().map(|(key, _)| key).collect::<Vec<_>>(), expected, "from {rank}");
     }
 }
@@ -200,7 +204,7 @@ async fn a_boards_tree_counts_what_is_there_while_scores_come_move_tie_and_go() 
         assert!(tasks.join_all().await.into_iter().all(|decided| decided.reply.is_ok()));
         assert_tree(&store.engine, &outside, &mut dice).await;
     }
-    assert!(outside.number("SELECT count(*) FROM score_node WHERE height = 0").await > 3, "it was cut");
+    assert!(outside.number("SELECT count(*) FROM order_node WHERE height = 0").await > 3, "it was cut");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,12 +217,12 @@ async fn a_tree_grows_as_high_as_it_needs_and_empty_nodes_go() {
     outside
         .run(
             "INSERT INTO score SELECT 'points', 'epoch', false, 'm' || n, n / 7, n FROM generate_series(1, 200000) n;
-             UPDATE score_node SET n = (SELECT count(*) FROM score)",
+             UPDATE order_node SET n = (SELECT count(*) FROM score)",
         )
         .await;
     store.apply(score("second", ScoreChange::To(5))).await.unwrap();
     let nodes =
-        async |height| outside.number(&format!("SELECT count(*) FROM score_node WHERE height = {height}")).await;
+        async |height| outside.number(&format!("SELECT count(*) FROM order_node WHERE height = {height}")).await;
     until("it is cut", async || (nodes(0).await > 3_000 && nodes(1).await > 40 && nodes(2).await == 1).then_some(()))
         .await;
     assert_tree(&store.engine, &outside, &mut Dice(1)).await;
@@ -250,7 +254,7 @@ async fn a_store_from_before_counting_is_brought_up_to_date_and_keeps_all() {
         ))
         .await;
     let store = Store::on(engine(&url), tally_engine::SystemClock).await;
-    assert_eq!(outside.number("SELECT max(version) FROM migration").await, 3);
+    assert_eq!(outside.number("SELECT max(version) FROM migration").await, 4);
     assert_eq!(store.like("post:1", "bob").await.unwrap().count, 2);
     assert_eq!(counted(store.apply(count("post:1", -2)).await.unwrap()).value, -2);
     assert_eq!(scored(store.apply(score("alice", ScoreChange::By(1))).await.unwrap()).rank, Some(1));

@@ -13,6 +13,7 @@ mod names;
 mod network;
 mod outages;
 mod plans;
+mod queues;
 mod spread;
 mod support;
 mod tables;

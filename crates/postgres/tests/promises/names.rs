@@ -57,14 +57,14 @@ async fn nothing_names_a_subject_that_was_forgotten() {
     outside
         .run(
             "INSERT INTO score SELECT 'points', 'epoch', false, 'one-' || n || '-of', n, n FROM generate_series(1, 9000) n;
-             UPDATE score_node SET n = (SELECT count(*) FROM score)",
+             UPDATE order_node SET n = (SELECT count(*) FROM score)",
         )
         .await;
     store.apply(score("second")).await.unwrap();
-    let nodes = "SELECT count(*) FROM score_node WHERE height = 1";
+    let nodes = "SELECT count(*) FROM order_node WHERE height = 1";
     until("the tree is cut", async || (outside.number(nodes).await > 1).then_some(())).await;
     // The first member of an upper node is the first of a lower one too.
-    let first = "SELECT s.score FROM score s JOIN score_node n ON n.down = ~s.score AND n.reached_us = s.reached_us
+    let first = "SELECT s.score FROM score s JOIN order_node n ON n.down = ~s.score AND n.reached = s.reached_us
                  WHERE n.height = 1 LIMIT 1";
     let gone = format!("one-{}-of", outside.number(first).await);
     let day = Some("2026-02-28".parse().unwrap());

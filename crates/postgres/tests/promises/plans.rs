@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, PutObject, ScoreChange, Suspend};
 
 use tally_core::meta::Meta;
-use tally_core::rows::{BoardKey, CountKey, EdgeKey, Key, ListKey, RowKind, Score, ScoreKey, Side};
+use tally_core::rows::{
+    BoardKey, CountKey, EdgeKey, Key, ListKey, OrderKey, Row, RowKind, Score, ScoreKey, Side, Standing, Ticket,
+    TicketKey, TicketState,
+};
 use tally_core::time::Stamp;
-use tally_core::view::Wants;
+use tally_core::view::{View, Wants};
 use tally_core::{Cursor, Day, KeyId, ObjectId, SubjectId, Timestamp};
-use tally_engine::{BoardFrom, Engine, Place, Range};
+use tally_engine::{Engine, OrderFrom, Place, Range, Seen};
 
 use crate::support::{Outsider, Store, name, relate, shared, total, unique, unrelate, until};
 
@@ -40,13 +43,20 @@ SELECT 'job_' || lpad(to_hex(n), 16, '0'), '{}', 0, 0, now(), now() FROM generat
 const FILL_COUNTED: &str = "
 INSERT INTO score SELECT 'points', 'epoch', false, 'm' || n, CASE WHEN n % 2 = 0 THEN 7 ELSE n END, n
 FROM generate_series(1, $) AS n ON CONFLICT DO NOTHING;
-DELETE FROM score_node;
-INSERT INTO score_node
-SELECT 'points', 'epoch', false, height, CASE WHEN n = 0 THEN -9223372036854775808 ELSE down END,
+DELETE FROM order_node;
+INSERT INTO order_node
+SELECT 'score:points:0:false', height, CASE WHEN n = 0 THEN -9223372036854775808 ELSE down END,
        CASE WHEN n = 0 THEN -1 ELSE reached_us END,
        least((64 ^ (height + 1))::int8, (SELECT count(*) FROM score) - n)
 FROM (SELECT ~score AS down, reached_us, row_number() OVER (ORDER BY ~score, reached_us, member) - 1 AS n
       FROM score) AS placed, generate_series(0, 2) AS height WHERE n % (64 ^ (height + 1))::int8 = 0;
+INSERT INTO ticket SELECT 'sale', n, 's' || n, '', CASE WHEN n % 4 = 0 THEN 'DONE' ELSE 'WAITING' END, 'epoch', 'epoch'
+FROM generate_series(1, $) AS n;
+INSERT INTO order_node
+SELECT 'ticket:sale', height, CASE WHEN n = 0 THEN -9223372036854775808 ELSE -1 END, CASE WHEN n = 0 THEN -1 ELSE seq END,
+       least((64 ^ (height + 1))::int8, (SELECT count(*) FROM ticket WHERE state = 'WAITING') - n)
+FROM (SELECT seq, row_number() OVER (ORDER BY seq) - 1 AS n FROM ticket WHERE state = 'WAITING') AS placed,
+     generate_series(0, 2) AS height WHERE n % (64 ^ (height + 1))::int8 = 0;
 INSERT INTO object_total (object, relation, kind, n) SELECT 'key-' || n, 'views', '#', n FROM generate_series(1, $ / 10) AS n;
 INSERT INTO rate_limit SELECT 'posting', 'key-' || n, '{\"log\":[]}', timestamptz '2100-01-01' + n * interval '1 second'
 FROM generate_series(1, $ / 10) AS n;
@@ -74,10 +84,9 @@ async fn each_kind_of_counting(store: &Store, round: usize) {
     }
     let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
     let at = Score { score: 7, reached: Stamp(100_000) };
-    for from in [BoardFrom::Rank(150_000), BoardFrom::Behind(who.clone(), at), BoardFrom::Ahead(who.clone(), at)] {
-        let page = store.engine.scan(&Range::Board { board: board.clone(), from }, 50).await.unwrap();
-        assert!(round == 0 || page.items.len() == 50);
-    }
+    let at = ScoreKey { board: board.clone(), member: who }.place(at);
+    each_page(store, round, &board.clone().into(), at).await;
+    each_of_a_queue(store, round).await;
     store.engine.scan(&Range::due(RowKind::Limit, Timestamp(1)), 50).await.unwrap();
     let score = Key::Score(ScoreKey { board, member: SubjectId::new("m5").unwrap() });
     let counter = Key::Counter(CountKey { name: name("views"), key: KeyId::new("key-5").unwrap() });
@@ -85,6 +94,40 @@ async fn each_kind_of_counting(store: &Store, round: usize) {
         let page = store.engine.scan(&Range::Rows { after: Some(after) }, 50).await.unwrap();
         assert!(round == 0 || page.items.len() == 50);
     }
+}
+
+async fn each_page(store: &Store, round: usize, order: &OrderKey, at: tally_core::rows::Place) {
+    for from in [OrderFrom::Rank(120_000), OrderFrom::Behind(at.clone()), OrderFrom::Ahead(at)] {
+        let page = store.engine.scan(&Range::Order { order: order.clone(), from }, 50).await.unwrap();
+        assert!(round == 0 || page.items.len() == 50);
+    }
+}
+
+/// One joins a queue, its place is told, others are asked for, and it is let in.
+async fn each_of_a_queue(store: &Store, round: usize) {
+    let key = TicketKey { room: name("sale"), seq: 1_000_000 + round as u64 };
+    let order = OrderKey::Queue(key.room.clone());
+    let ticket = |state| {
+        let subject = SubjectId::new("who").unwrap();
+        let (joined_at, alive_until) = (Timestamp(1), Timestamp(2));
+        Row::Ticket(Ticket { subject, token: String::new(), state, joined_at, alive_until })
+    };
+    let standing = Standing::at(order.clone(), key.place());
+    let (joined, let_in) = (ticket(TicketState::Waiting), ticket(TicketState::Ready));
+    for (before, after) in [(None, Some(joined.clone())), (Some(joined), Some(let_in))] {
+        let mut view = View::default();
+        view.fill_row(Key::Ticket(key.clone()), before);
+        view.fill_rank(standing.clone(), 0);
+        view.set(Key::Ticket(key.clone()), after).unwrap();
+        view.tell_rank(&standing);
+        let seen = Seen { mark: Default::default(), view: &view };
+        store.engine.commit(seen, &view.changes(Stamp(1))).await.unwrap();
+    }
+    let half = TicketKey { seq: 100_000, ..key };
+    let ranks = vec![Standing::at(order.clone(), half.place()), standing, Standing::end(order.clone())];
+    let found = store.engine.load(&Wants { ranks, ..Wants::default() }).await.unwrap().ranks;
+    assert!(round == 0 || found == [75_000, 150_000, 150_000], "{found:?}");
+    each_page(store, round, &order, half.place()).await;
 }
 
 /// Every kind of call, once.

@@ -148,5 +148,18 @@ async fn the_tables_have_the_columns_that_are_declared() {
             let indexes: i64 = outside.0.query_one(sql, &[&declared.name, &due.column()]).await.unwrap().get(0);
             assert!(indexes > 0, "{} has no index by {}", declared.name, due.column());
         }
+        if let Some(by) = declared.order {
+            let sql = "SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() AND indexname = $1";
+            let index: String = outside.0.query_one(sql, &[&format!("{}_order", declared.name)]).await.unwrap().get(0);
+            let (last, parts) = declared.key.split_last().unwrap();
+            let mut names: Vec<String> = parts.iter().map(|(name, _)| (*name).to_owned()).collect();
+            names.extend(by.score.map(|score| format!("((~ {score}))")));
+            names.push(by.reached.to_owned());
+            if by.reached != last.0 {
+                names.push(last.0.to_owned());
+            }
+            let only = by.only.map_or(String::new(), |(column, value)| format!(" WHERE ({column} = '{value}'::text)"));
+            assert!(index.ends_with(&format!("({}){only}", names.join(", "))), "{index}");
+        }
     }
 }

@@ -116,7 +116,7 @@ while at < changes do
       shared[#shared + 1] = '#' .. name
     end
     at = at + 5
-  elseif op == 'r' then -- how many stood before a place in a board: order among score element number
+  elseif op == 'r' then -- how many stood before a place: order among score element number
     if before(key(2), ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]) ~= tonumber(ARGV[at + 6]) then return {'moved'} end
     if mode ~= 'alone' then
       if held('i', key(2)) then return {'locked'} end
@@ -208,7 +208,7 @@ while place < tells do
 end
 
 -- A number that is told is nobody else's to add to until this is finished; and what others have added to it must be there.
--- So it is with the order of a board of which a rank is told.
+-- So it is with an order of which a rank is told.
 place = tells
 while place < groups do
   local names, width

@@ -1,4 +1,4 @@
--- How many stand before a place in a board. Its elements are in order: by score, then by their bytes.
+-- How many stand before a place in an order. Its elements are in order: by score, then by their bytes.
 
 -- Whether one text comes before another by its bytes; what Lua thinks of that depends on the language of the machine.
 local function precedes(one, other)

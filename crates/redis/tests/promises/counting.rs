@@ -145,16 +145,17 @@ async fn many_who_are_equal_stand_in_the_order_of_a_plain_sort() {
         let rows = all.iter().map(|(score, member)| (Key::Score(key_of(member)), change(*score))).collect();
         add(&engine, &[], rows).await.unwrap();
         all.sort_by_key(|(score, member)| (-score.score, score.reached, member.clone()));
-        let mut ranks: Vec<Standing> =
-            all.iter().map(|(score, member)| Standing::of(&key_of(member), *score)).collect();
+        let mut ranks: Vec<Standing> = all.iter().map(|(score, member)| key_of(member).standing(*score)).collect();
         let expected: Vec<u64> = (0..members).collect();
         // And where somebody would stand who is not there.
         let absent = all.iter().map(|(score, member)| {
             let member = SubjectId::new(&format!("{member}!")).unwrap();
-            Standing::of(&key_of(&member), *score)
+            key_of(&member).standing(*score)
         });
         ranks.extend(absent);
-        let before = |standing: &Standing| all.iter().filter(|(score, who)| standing.is_behind(who, *score)).count();
+        let before = |standing: &Standing| {
+            all.iter().filter(|(score, who)| standing.is_behind(&key_of(who).place(*score))).count()
+        };
         let absent: Vec<u64> = ranks[members as usize..].iter().map(|standing| before(standing) as u64).collect();
         let found = engine.load(&Wants { ranks, ..Wants::default() }).await.unwrap().ranks;
         assert_eq!(found, [expected, absent].concat());

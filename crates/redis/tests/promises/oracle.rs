@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::rows::{
-    Among, Attendee, Bits, Board, BoardKey, Change, Changes, ChunkKey, CountKey, Key, LimitKey, Row, RowKind, Score,
-    ScoreKey, Sketch, Standing, TotalKey, Used, UsedState,
+    Among, Attendee, Bits, Board, BoardKey, Change, Changes, ChunkKey, CountKey, Key, LimitKey, OrderKey, Place, Row,
+    RowKind, Score, ScoreKey, Sketch, Standing, Ticket, TicketKey, TicketState, TotalKey, Used, UsedState,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{Reading, View, Wants};
 use tally_core::{Day, KeyId, SubjectId};
 use tally_engine::memory::Memory;
-use tally_engine::{BoardFrom, CommitError, Engine, Mark, Range, Seen};
+use tally_engine::{CommitError, Engine, Mark, OrderFrom, Range, Seen};
 use tally_redis::Redis;
 
 use crate::support::{engine, name, shared, shared_cluster};
@@ -57,7 +57,7 @@ impl Dice {
 
     fn key(&mut self) -> Key {
         let day = Day(self.roll(3) as u32 * 10_000);
-        match self.roll(9) {
+        match self.roll(11) {
             0 => Key::Touched(self.count_key()),
             1 => Key::Unique(self.count_key()),
             2 => Key::Limit(LimitKey {
@@ -69,6 +69,7 @@ impl Dice {
             5 => Key::Chunk(ChunkKey { sheet: self.name(), day, chunk: self.roll(3) << 30 }),
             6 => Key::Attendee(self.name(), self.subject()),
             7 => Key::Board(self.name()),
+            8 | 9 => Key::Ticket(TicketKey { room: self.name(), seq: self.seq() }),
             _ => Key::Score(ScoreKey { board: self.board(), member: self.subject() }),
         }
     }
@@ -104,6 +105,11 @@ impl Dice {
             }
             Key::Board(_) => Row::Board(Board { seasons: vec![Timestamp(0), at], dense: true }),
             Key::Score(_) => Row::Score(self.score()),
+            Key::Ticket(_) => {
+                let state = [TicketState::Waiting, TicketState::Waiting, TicketState::Ready][self.roll(3) as usize];
+                let (subject, token) = (self.subject(), self.id().to_owned());
+                Row::Ticket(Ticket { subject, token, state, joined_at: at, alive_until: at })
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -115,14 +121,27 @@ impl Dice {
         }
     }
 
+    fn seq(&mut self) -> u64 {
+        [0, 1, 9, 10, 11, 99, 100, u64::MAX][self.roll(8) as usize]
+    }
+
+    fn place(&mut self) -> (OrderKey, Place) {
+        if self.roll(2) == 0 {
+            let key = TicketKey { room: self.name(), seq: self.seq() };
+            return (OrderKey::Queue(key.room.clone()), key.place());
+        }
+        let key = ScoreKey { board: self.board(), member: self.subject() };
+        (key.board.clone().into(), key.place(self.score()))
+    }
+
     fn standing(&mut self) -> Standing {
-        let Score { score, reached } = self.score();
-        let among = match self.roll(4) {
-            0 => Among::First,
-            1 => Among::Last,
-            _ => Among::At { reached, member: self.subject() },
-        };
-        Standing { board: self.board(), score, among }
+        let (order, place) = self.place();
+        let score = place.score;
+        match self.roll(4) {
+            0 => Standing { order, score, among: Among::First },
+            1 => Standing { order, score, among: Among::Last },
+            _ => Standing::at(order, place),
+        }
     }
 }
 
@@ -191,14 +210,14 @@ impl Both {
 
     async fn same_pages(&mut self) {
         let limit = 1 + self.dice.roll(9) as usize;
-        let (board, score, member) = (self.dice.board(), self.dice.score(), self.dice.subject());
+        let (order, place) = self.dice.place();
         let ranges = [
-            BoardFrom::Rank(self.dice.roll(9)),
-            BoardFrom::Rank(u64::MAX),
-            BoardFrom::Behind(member.clone(), score),
-            BoardFrom::Ahead(member, score),
+            OrderFrom::Rank(self.dice.roll(9)),
+            OrderFrom::Rank(u64::MAX),
+            OrderFrom::Behind(place.clone()),
+            OrderFrom::Ahead(place),
         ]
-        .map(|from| Range::Board { board: board.clone(), from });
+        .map(|from| Range::Order { order: order.clone(), from });
         let due = [0, 500, u64::MAX].map(|before| Range::due(RowKind::Limit, Timestamp(before)));
         for range in ranges.iter().chain(&due) {
             let found = self.redis.scan(range, limit).await.unwrap();

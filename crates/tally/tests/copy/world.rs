@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::json;
 use tally::core::rows::{
     ApiKey, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key,
-    LimitKey, Names, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey,
-    Used, UsedState, Work,
+    LimitKey, Names, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Ticket,
+    TicketKey, TicketState, TotalKey, Used, UsedState, Work,
 };
 use tally::core::time::Stamp;
 use tally::core::view::{View, Wants};
@@ -75,9 +75,9 @@ pub(crate) fn rows() -> BTreeMap<Key, Row> {
 }
 
 /// How many rows [`counted`] has.
-pub(crate) const COUNTED: u64 = 11;
+pub(crate) const COUNTED: u64 = 12;
 
-/// One row of each kind that counting has.
+/// One row of each kind that counting has, and a ticket.
 fn counted() -> BTreeMap<Key, Row> {
     let count = |of: &str, key: &str| CountKey { name: name(of), key: KeyId::new(key).unwrap() };
     let mut sketch = Sketch::default();
@@ -91,6 +91,13 @@ fn counted() -> BTreeMap<Key, Row> {
     bits.set(0, true);
     let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
     let used = Used { state: UsedState::Log(vec![(7, 1)]), look_at: Timestamp(9) };
+    let ticket = Ticket {
+        subject: subject("ann"),
+        token: "tab".into(),
+        state: TicketState::Waiting,
+        joined_at: Timestamp(8),
+        alive_until: Timestamp(9),
+    };
     // Of two days one is being forgotten: both still count.
     let (number, chunk) = (1 << 37, 1 << 24);
     let chunk_key = |day| Key::Chunk(ChunkKey { sheet: name("daily"), day: Day(day), chunk });
@@ -107,6 +114,7 @@ fn counted() -> BTreeMap<Key, Row> {
         (chunk_key(20_001), Row::Chunk(bits)),
         (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(attendee)),
         (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
+        (Key::Ticket(TicketKey { room: name("sale"), seq: 7 }), Row::Ticket(ticket)),
     ])
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tally_core::rows::{Among, BoardKey, Change, Changes, Key, Row, Score, ScoreKey, Standing};
+use tally_core::rows::{BoardKey, Change, Changes, Key, Row, Score, ScoreKey, Standing};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
 use tally_core::{Name, SubjectId};
 use tally_embedded::{Embedded, Options};
-use tally_engine::{BoardFrom, Engine, Range, Seen};
+use tally_engine::{Engine, OrderFrom, Range, Seen};
 
 const MEMBERS: u64 = 20_000;
 
@@ -41,12 +41,12 @@ async fn check(engine: &Embedded, model: &BTreeMap<u64, Score>) {
     let mut sorted: Vec<(u64, Score)> = model.iter().map(|(number, score)| (*number, *score)).collect();
     sorted.sort_by_key(|(number, score)| (-score.score, score.reached, member(*number)));
     let standing =
-        |(number, score): &(u64, Score)| Standing::of(&ScoreKey { board: board(), member: member(*number) }, *score);
+        |(number, score): &(u64, Score)| ScoreKey { board: board(), member: member(*number) }.standing(*score);
     let ranks = sorted.iter().map(standing).collect();
     let found = engine.load(&Wants { ranks, ..Wants::default() }).await.expect("it works").ranks;
     assert_eq!(found, (0..sorted.len() as u64).collect::<Vec<_>>());
     for rank in [0, 1, 777, 9_999, MEMBERS - 1] {
-        let range = Range::Board { board: board(), from: BoardFrom::Rank(rank) };
+        let range = Range::Order { order: board().into(), from: OrderFrom::Rank(rank) };
         let page = engine.scan(&range, 1).await.expect("it works");
         let Some((Key::Score(key), _)) = page.items.first() else { panic!("nobody at {rank}") };
         assert_eq!(key.member, member(sorted[rank as usize].0));
@@ -68,7 +68,7 @@ async fn a_board_is_right_while_it_is_read_and_changed() {
 
     // Not in memory yet: it is asked about by several while somebody changes it.
     let engine = Arc::new(Embedded::open(folder.path(), Options::default()).expect("it works"));
-    let all = Standing { board: board(), score: i64::MIN, among: Among::Last };
+    let all = Standing::end(board().into());
     let asking: Vec<_> = (0..4)
         .map(|_| {
             let (engine, ranks) = (engine.clone(), vec![all.clone()]);

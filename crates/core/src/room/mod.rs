@@ -1,0 +1,3 @@
+//! Who waits for what, in which order.
+
+pub mod rows;

@@ -117,9 +117,9 @@ fn a_second_opener_is_told_which_folder_is_taken() {
 fn a_newer_format_and_a_strangers_folder_are_refused() {
     let folder = tempdir().unwrap();
     drop(open(folder.path()));
-    std::fs::write(folder.path().join("FORMAT"), "tally store format 4\n").unwrap();
+    std::fs::write(folder.path().join("FORMAT"), "tally store format 5\n").unwrap();
     let error = Store::open(folder.path(), small()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerFormat { found: 4, known: 3, .. }));
+    assert!(matches!(error, StoreError::NewerFormat { found: 5, known: 4, .. }));
     std::fs::write(folder.path().join("FORMAT"), "tally store format 1\n").unwrap();
     let error = Store::open(folder.path(), small()).unwrap_err();
     assert!(matches!(error, StoreError::OlderFormat { found: 1, .. }));

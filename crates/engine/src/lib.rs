@@ -13,7 +13,9 @@ mod together;
 
 use std::future::Future;
 
-use tally_core::rows::{BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Row, RowKind, Score, Side, TotalKey};
+use tally_core::rows::{
+    BoardKey, Changes, Edge, EdgeKey, Key, ListKey, Partitions, Row, RowKind, Score, Side, TotalKey,
+};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{Reading, View, Wants};
 use tally_core::{Cursor, Name, ObjectId, SubjectId};
@@ -107,6 +109,8 @@ pub enum Range {
     Due {
         /// The kind.
         kind: RowKind,
+        /// Those in one of these partitions ([`Key::partition`]). The others are not read.
+        partitions: Partitions,
         /// At this time or later.
         from: Timestamp,
         /// And before this one.
@@ -133,16 +137,17 @@ impl Range {
     /// API keys.
     pub const API_KEYS: Self = Self::Few(RowKind::ApiKey);
     /// Jobs that have not ended: they are due at once.
-    pub const OPEN_JOBS: Self = Self::Due { kind: RowKind::Job, from: Timestamp(0), before: Timestamp(1) };
+    pub const OPEN_JOBS: Self =
+        Self::Due { kind: RowKind::Job, partitions: Partitions::ALL, from: Timestamp(0), before: Timestamp(1) };
 
     /// What is due before a time.
     pub fn due(kind: RowKind, before: Timestamp) -> Self {
-        Self::Due { kind, from: Timestamp(0), before }
+        Self::Due { kind, partitions: Partitions::ALL, from: Timestamp(0), before }
     }
 
     /// Jobs that ended before a time.
     pub fn ended_jobs(before: Timestamp) -> Self {
-        Self::Due { kind: RowKind::Job, from: Timestamp(1), before }
+        Self::Due { kind: RowKind::Job, partitions: Partitions::ALL, from: Timestamp(1), before }
     }
 }
 

@@ -4,6 +4,7 @@ mod base64;
 mod cell;
 mod columns;
 mod declared;
+mod due;
 #[cfg(test)]
 mod tests;
 mod total;
@@ -30,6 +31,7 @@ pub use crate::verify::rows::{DriftItem, VerifyReport};
 pub(crate) use base64::as_base64;
 pub use cell::{Cell, Cells, Type};
 pub use declared::{Column, Declared, Due, Guard, Home, RowKind};
+pub use due::{DUE_PARTITIONS, Partitions};
 pub use total::{Number, TotalKey, TotalOf};
 
 /// Names a row.

@@ -19,7 +19,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::error::{Doing, Result, StoreError};
 
 /// The format that this release writes.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 const FORMAT_FILE: &str = "FORMAT";
 const LOCK_FILE: &str = "LOCK";

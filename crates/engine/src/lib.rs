@@ -4,10 +4,13 @@
 //! what a like is.
 
 pub mod clock;
+pub mod due;
 pub mod error;
 pub mod faulty;
 pub mod follow;
+mod lease;
 pub mod memory;
+mod news;
 pub mod runner;
 mod together;
 
@@ -18,12 +21,14 @@ use tally_core::rows::{
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{Reading, View, Wants};
-use tally_core::{Cursor, Name, ObjectId, SubjectId};
+use tally_core::{Cursor, Name, SubjectId};
 
 pub use clock::{Clock, SystemClock};
 pub use error::{CommitError, StoreError, TooLarge};
 pub use follow::Follower;
-pub use runner::{Failure, Runner, RunnerOptions, Settled};
+pub use lease::Lease;
+pub use news::{News, Topic};
+pub use runner::{Failure, MadeDue, Runner, RunnerOptions, Settled};
 pub use together::Together;
 
 /// A place in the store's history: everything that was visible at one moment.
@@ -218,28 +223,6 @@ pub enum Finding {
         /// The total.
         total: TotalKey,
     },
-}
-
-/// What one server on a shared store tells the others.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum News {
-    /// The counts of these objects have changed.
-    Counts(Vec<ObjectId>),
-    /// API keys have changed.
-    Keys,
-    /// There is a new job.
-    Jobs,
-    /// Some news may have been missed: look at everything again.
-    Anything,
-}
-
-/// Work that one server at a time does for all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lease {
-    /// Carrying jobs.
-    Jobs,
-    /// Setting up a new store.
-    Setup,
 }
 
 /// What a store is like, so that it is asked in the way that suits it.

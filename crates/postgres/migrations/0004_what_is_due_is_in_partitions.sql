@@ -30,3 +30,19 @@ DROP INDEX rate_limit_by_look;
 CREATE INDEX rate_limit_due ON rate_limit (due_partition, look_at, name, key);
 
 DROP FUNCTION due_partition_of(bytea);
+
+-- Work that one server at a time does for all. A lease lasts as long as its server says that it is there.
+CREATE UNLOGGED TABLE lease (
+    work   text COLLATE "C" PRIMARY KEY,
+    server bigint NOT NULL
+);
+-- Whether a server takes part in what is due.
+ALTER TABLE server ADD COLUMN shares boolean NOT NULL DEFAULT false;
+
+-- What is watched is a topic: `counts post:42`. Servers say anew what they watch when they start.
+DROP TABLE watch;
+CREATE UNLOGGED TABLE watch (
+    topic  text COLLATE "C" NOT NULL,
+    server bigint NOT NULL,
+    PRIMARY KEY (topic, server)
+);

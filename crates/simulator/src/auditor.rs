@@ -171,7 +171,10 @@ fn remembered(history: &[Asked]) -> Vec<String> {
 fn limits(history: &[Asked]) -> Vec<String> {
     let (amount, window) = (DOOR.0 as usize, Duration::from_secs(DOOR.1));
     let slack = Duration::from_secs(1);
-    let takes: Vec<&Asked> = history.iter().filter(|asked| matches!(asked.command, Command::Take { .. })).collect();
+    let takes: Vec<&Asked> = history
+        .iter()
+        .filter(|asked| matches!(&asked.command, Command::Take { key, .. } if key.as_str() == "door"))
+        .collect();
     let is_taken = |asked: &&&Asked| matches!(asked.reply(), Some(Ok(_)));
     let mut problems = Vec::new();
     for begin in takes.iter().filter(is_taken) {

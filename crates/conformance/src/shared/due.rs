@@ -14,7 +14,7 @@ use super::servers::{Clocks, Servers};
 use super::worker::{Off, Worker, shared, until};
 use crate::EngineFactory;
 use crate::driver::write;
-use crate::sample::{call, replay_key};
+use crate::sample::replay_key;
 use crate::stand::Stand;
 
 /// Rows of each kind; enough for every partition.

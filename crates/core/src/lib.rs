@@ -15,6 +15,7 @@ pub mod counter;
 pub mod cursor;
 pub mod day;
 pub mod decide;
+pub mod due;
 pub mod error;
 pub mod hash;
 pub mod id;

@@ -2,7 +2,7 @@
 
 use crate::cursor::Cursor;
 use crate::id::Name;
-use crate::rows::{self, Edge, EdgeKey, Key, ListKey, OrderKey, RowKind};
+use crate::rows::{self, Edge, EdgeKey, Key, ListKey, OrderKey, Partitions, RowKind};
 use crate::time::Timestamp;
 
 /// What to scan.
@@ -19,6 +19,8 @@ pub enum Range {
     Due {
         /// The kind.
         kind: RowKind,
+        /// Those in one of these partitions ([`Key::partition`]). The others are not read.
+        partitions: Partitions,
         /// At this time or later.
         from: Timestamp,
         /// And before this one.
@@ -45,16 +47,17 @@ impl Range {
     /// API keys.
     pub const API_KEYS: Self = Self::Few(RowKind::ApiKey);
     /// Jobs that have not ended: they are due at once.
-    pub const OPEN_JOBS: Self = Self::Due { kind: RowKind::Job, from: Timestamp(0), before: Timestamp(1) };
+    pub const OPEN_JOBS: Self =
+        Self::Due { kind: RowKind::Job, partitions: Partitions::ALL, from: Timestamp(0), before: Timestamp(1) };
 
     /// What is due before a time.
     pub fn due(kind: RowKind, before: Timestamp) -> Self {
-        Self::Due { kind, from: Timestamp(0), before }
+        Self::Due { kind, partitions: Partitions::ALL, from: Timestamp(0), before }
     }
 
     /// Jobs that ended before a time.
     pub fn ended_jobs(before: Timestamp) -> Self {
-        Self::Due { kind: RowKind::Job, from: Timestamp(1), before }
+        Self::Due { kind: RowKind::Job, partitions: Partitions::ALL, from: Timestamp(1), before }
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `c` an object's totals | object 0 relation 0 kind, empty for the count | number |
 //! | `d` a subject's totals | subject 0 relation | number |
 //! | a total that counts no edges, by its letter | name 0 key | number |
-//! | `x` rows by when they are due | letter, time, key | |
+//! | `x` rows by when they are due | letter, partition, time, key | |
 //! | `v` rows that stand in an order | letter, order, highest-first score, reached, id | |
 //! | `z` the newest stamp | | stamp |
 
@@ -131,19 +131,20 @@ pub(crate) fn read_row(key: &[u8]) -> Option<Key> {
 
 /// A row by when it is due.
 pub(crate) fn due(key: &Key, at: Timestamp) -> Vec<u8> {
-    let mut bytes = due_bound(key.kind(), at);
+    let mut bytes = due_bound(key.kind(), key.partition(), at);
     put_parts(&mut bytes, key);
     bytes
 }
 
-/// Everything of a kind that is due before a time is below this.
-pub(crate) fn due_bound(kind: RowKind, before: Timestamp) -> Vec<u8> {
-    with_bytes(vec![DUE, kind.declared().letter], &[&before.0.to_be_bytes()])
+/// Everything of a kind and a partition that is due before a time is below this.
+pub(crate) fn due_bound(kind: RowKind, partition: u8, before: Timestamp) -> Vec<u8> {
+    with_bytes(vec![DUE, kind.declared().letter, partition], &[&before.0.to_be_bytes()])
 }
 
-/// Reads the key of a row that is due.
-pub(crate) fn read_due(kind: RowKind, bytes: &[u8]) -> Option<Key> {
-    read_parts(kind, bytes.get(10..)?)
+/// Reads the key of a row that is due, behind the time that orders it within its partition.
+pub(crate) fn read_due(kind: RowKind, bytes: &[u8]) -> Option<(Timestamp, Key)> {
+    let (at, parts) = bytes.get(3..)?.split_first_chunk::<8>()?;
+    Some((Timestamp(u64::from_be_bytes(*at)), read_parts(kind, parts)?))
 }
 
 /// Where the rows of a kind begin.

@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use tally_core::rows::{Key, ListKey, Row};
+use tally_core::rows::{Key, ListKey, Partitions, Row, RowKind};
+use tally_core::time::Timestamp;
 use tally_engine::{Page, Place, Range, StoreError};
 
 use crate::commit::marked;
@@ -22,10 +23,9 @@ pub(crate) fn scan(store: &Store, range: &Range, limit: usize) -> Result<Page, S
 fn page_of(store: &Store, range: &Range, limit: usize) -> Result<Page, StoreError> {
     Ok(match range {
         Range::List { list, after } => scan_list(store, list, after.as_ref(), limit)?,
-        Range::Due { kind, from, before } => {
-            let (low, high) = (keys::due_bound(*kind, *from), keys::due_bound(*kind, *before));
-            let due = if low < high { keys_between(store, &low, &high, limit + 1)? } else { Vec::new() };
-            rows(store, due.iter().filter_map(|bytes| keys::read_due(*kind, bytes)))?
+        Range::Due { kind, partitions, from, before } => {
+            let due = due(store, *kind, *partitions, (*from, *before), limit + 1)?;
+            rows(store, due.into_iter())?
         }
         Range::Few(kind) => {
             let table = keys::table(*kind);
@@ -71,6 +71,27 @@ fn every_row(store: &Store, after: Option<&Key>, limit: usize) -> Result<Page, S
         }
     }
     Ok(Page { items, ..Page::default() })
+}
+
+/// What is due in each of the partitions, as one: soonest first, and then by key.
+fn due(
+    store: &Store,
+    kind: RowKind,
+    partitions: Partitions,
+    (from, before): (Timestamp, Timestamp),
+    limit: usize,
+) -> Result<Vec<Key>, StoreError> {
+    let mut due = Vec::new();
+    for partition in partitions.and(kind.partitions()).iter() {
+        let (low, high) = (keys::due_bound(kind, partition, from), keys::due_bound(kind, partition, before));
+        if low < high {
+            let found = keys_between(store, &low, &high, limit)?;
+            due.extend(found.iter().filter_map(|bytes| keys::read_due(kind, bytes)));
+        }
+    }
+    due.sort();
+    due.truncate(limit);
+    Ok(due.into_iter().map(|(_, key)| key).collect())
 }
 
 fn keys_between(store: &Store, low: &[u8], high: &[u8], limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {

@@ -4,16 +4,18 @@
 //! what a like is.
 
 pub mod clock;
+pub mod due;
 pub mod error;
 pub mod faulty;
 pub mod follow;
+mod lease;
 pub mod memory;
+mod news;
 pub mod runner;
 mod together;
 
 use std::future::Future;
 
-use tally_core::ObjectId;
 use tally_core::rows::{Changes, EdgeKey, Key, Row, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, View, Wants};
@@ -21,7 +23,9 @@ use tally_core::view::{Reading, View, Wants};
 pub use clock::{Clock, SystemClock};
 pub use error::{CommitError, StoreError, TooLarge};
 pub use follow::Follower;
-pub use runner::{Failure, Runner, RunnerOptions, Settled};
+pub use lease::Lease;
+pub use news::{News, Topic};
+pub use runner::{Failure, MadeDue, Runner, RunnerOptions, Settled};
 pub use tally_core::range::{OrderFrom, Place, Range};
 pub use together::Together;
 
@@ -133,28 +137,6 @@ pub enum Finding {
         /// The total.
         total: TotalKey,
     },
-}
-
-/// What one server on a shared store tells the others.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum News {
-    /// The counts of these objects have changed.
-    Counts(Vec<ObjectId>),
-    /// API keys have changed.
-    Keys,
-    /// There is a new job.
-    Jobs,
-    /// Some news may have been missed: look at everything again.
-    Anything,
-}
-
-/// Work that one server at a time does for all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lease {
-    /// Carrying jobs.
-    Jobs,
-    /// Setting up a new store.
-    Setup,
 }
 
 /// What a store is like, so that it is asked in the way that suits it.

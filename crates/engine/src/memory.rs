@@ -186,9 +186,10 @@ impl Engine for Memory {
                 })
                 .map(|(key, edge)| (Key::Edge(key), Row::Edge(edge)))
                 .collect(),
-            Range::Due { kind, from, before } => {
+            Range::Due { kind, partitions, from, before } => {
                 let is_due = |row: &Row| row.due().is_some_and(|at| at >= *from && at < *before);
                 let mut due = pick(&state.rows, |row| row.kind() == *kind && is_due(row));
+                due.retain(|(key, _)| partitions.contains(key.partition()));
                 due.sort_by_key(|(key, row)| (row.due(), key.clone()));
                 due
             }

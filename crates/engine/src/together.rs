@@ -2,10 +2,10 @@
 
 use std::future::Future;
 
-use tally_core::ObjectId;
-use tally_core::rows::TotalKey;
+use tally_core::rows::{Partitions, TotalKey};
+use tokio::sync::watch;
 
-use crate::{Engine, Lease, News, StoreError};
+use crate::{Engine, Lease, News, StoreError, Topic};
 
 /// Calls that go to the store's [`follower`](Engine::follower), if it has one. Every engine has them.
 pub trait Together: Engine {
@@ -32,10 +32,25 @@ pub trait Together: Engine {
         }
     }
 
-    /// Says that the counts of these objects are watched here, or are no more, so that other servers tell of them.
-    fn watch(&self, objects: Vec<ObjectId>, watched: bool) {
+    /// Takes part in what is due, from now on: this server has its share of the partitions, or all where it is alone.
+    fn share(&self) {
         if let Some(follower) = self.follower() {
-            follower.watch(objects, watched);
+            follower.share();
+        }
+    }
+
+    /// The partitions in which this server does what is due, as they are from time to time.
+    fn partitions(&self) -> watch::Receiver<Partitions> {
+        match self.follower() {
+            Some(follower) => follower.partitions(),
+            None => watch::channel(Partitions::ALL).1,
+        }
+    }
+
+    /// Says that these topics are watched here, or are no more, so that other servers tell of them.
+    fn watch(&self, topics: Vec<Topic>, watched: bool) {
+        if let Some(follower) = self.follower() {
+            follower.watch(topics, watched);
         }
     }
 
@@ -46,10 +61,10 @@ pub trait Together: Engine {
         }
     }
 
-    /// Tells every server, this one too, soon and without waiting.
-    fn tell(&self, news: News) {
+    /// Tells every server that watches it, this one too, that something has changed about a topic; soon and without waiting.
+    fn tell(&self, topic: Topic) {
         if let Some(follower) = self.follower() {
-            follower.tell(news);
+            follower.tell(topic);
         }
     }
 

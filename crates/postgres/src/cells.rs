@@ -3,7 +3,7 @@
 //! A row travels as texts, one for each column; SQL turns them into the column's own type and back.
 
 use tally_core::rows::Type::{Bytes, Day, Flag, Json, Number, Numbers, Signed, Text, Time, Times};
-use tally_core::rows::{Column, Declared, Due, RowKind, Type};
+use tally_core::rows::{Column, Declared, Due, Home, RowKind, Type};
 
 /// A row's columns.
 pub(crate) type Cells = Vec<Option<String>>;
@@ -60,6 +60,17 @@ impl Table {
         self.0.due
     }
 
+    /// Whether it has a column for the partition that a row is due in. It follows from the key, so that nobody reads it but to
+    /// find rows.
+    pub(crate) fn has_partitions(self) -> bool {
+        self.0.due.is_some() && self.0.home != Home::Store
+    }
+
+    /// How many columns are written of a new row.
+    pub(crate) fn width_of_new(self) -> usize {
+        self.width() + usize::from(self.has_partitions())
+    }
+
     pub(crate) fn columns(self) -> impl Iterator<Item = &'static Column> {
         self.0.key.iter().chain(self.0.columns)
     }
@@ -108,12 +119,16 @@ impl Table {
         format!("json_build_array({})::text", cells.join(", "))
     }
 
-    /// SQL that puts new rows.
+    /// SQL that puts new rows, the partition last.
     pub(crate) fn insert(self) -> String {
-        let names: Vec<&str> = self.columns().map(|(name, _)| *name).collect();
-        let values: Vec<String> = self.columns().map(|(name, of)| typed(*of, &format!("w.{name}"))).collect();
-        let (names, values) = (names.join(", "), values.join(", "));
-        format!("INSERT INTO {} ({names}) SELECT {values} FROM {}", self.name(), self.rows(self.width(), 1))
+        let mut names: Vec<String> = self.columns().map(|(name, _)| (*name).to_owned()).collect();
+        let mut values: Vec<String> = self.columns().map(|(name, of)| typed(*of, &format!("w.{name}"))).collect();
+        if self.has_partitions() {
+            names.push("due_partition".to_owned());
+            values.push("w.due_partition::int2".to_owned());
+        }
+        let (into, values) = (names.join(", "), values.join(", "));
+        format!("INSERT INTO {} ({into}) SELECT {values} FROM {}", self.name(), arrays(names, 1))
     }
 
     /// SQL that changes rows which must be as they were: the key, the other columns before, the same after.

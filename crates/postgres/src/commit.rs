@@ -237,7 +237,7 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
                 columns(&work.held, width),
                 columns(&work.changed, 2 * width - keys),
                 columns(&work.gone, width),
-                columns(&work.new, width),
+                columns(&work.new, table.width_of_new()),
             ]
         })
         .collect();

@@ -6,17 +6,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tally_core::ObjectId;
-use tally_engine::follow::{Beat, Heard, Line, Wire, Word};
-use tally_engine::{Lease, News, StoreError};
+use tally_engine::follow::{Beat, Heard, Here, Line, Share, Wire};
+use tally_engine::{Lease, News, StoreError, Topic};
 use tokio::sync::mpsc;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Row};
 
 use crate::connection::{Connection, Connector, within};
 
-/// After how many seconds of silence a server counts as gone.
+/// After how many seconds of silence a server counts as gone, and its leases as free.
 const GONE_AFTER_S: f64 = 10.0;
+/// What is said when something is watched that was not.
+const WATCH: &str = "watch";
 
 /// Where to listen.
 pub(crate) struct Notify {
@@ -36,8 +37,6 @@ pub(crate) struct Listening {
     connector: Arc<Connector>,
     connection: Connection,
     hearing: mpsc::UnboundedReceiver<String>,
-    /// Locks that this connection holds: PostgreSQL would count them twice.
-    held: Vec<Lease>,
 }
 
 impl Wire for Notify {
@@ -54,7 +53,7 @@ impl Wire for Notify {
         let connection = self.connector.connect(hear).await?;
         let listen = format!("LISTEN {}", self.connector.options.channel());
         within(self.connector.options.timeout, connection.client.batch_execute(&listen)).await?;
-        Ok(Listening { id: self.id, connector: self.connector.clone(), connection, hearing, held: Vec::new() })
+        Ok(Listening { id: self.id, connector: self.connector.clone(), connection, hearing })
     }
 }
 
@@ -62,101 +61,109 @@ impl Listening {
     async fn query(&mut self, sql: &'static str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, StoreError> {
         within(self.connector.options.timeout, self.connection.query(sql, values)).await
     }
+}
 
-    fn lock_of(&self, work: Lease) -> (i32, i32) {
-        // Beside the fences and the migrations.
-        let lock = match work {
-            Lease::Jobs => -2,
-            Lease::Setup => -4,
-        };
-        (self.connector.options.lock_space(), lock)
-    }
+fn texts<T: ToString>(some: impl IntoIterator<Item = T>) -> Vec<String> {
+    some.into_iter().map(|one| one.to_string()).collect()
 }
 
 impl Line for Listening {
     async fn hear(&mut self) -> Option<Heard> {
         let payload = self.hearing.recv().await?;
-        Some(match payload.split_once(' ') {
-            Some(("count", object)) => match ObjectId::new(object) {
-                Ok(object) => Heard::News(News::Counts(vec![object])),
-                Err(_) => Heard::Nothing,
-            },
-            _ => match Word::read(&payload) {
-                Some(word) => Heard::News(word.news()),
-                None => Heard::Watched,
-            },
+        Some(if payload == WATCH { Heard::Watched } else { Heard::News(News::read(&payload)) })
+    }
+
+    async fn beat(&mut self, here: &Here<'_>) -> Result<Beat, StoreError> {
+        // What is read was so before this: those that are gone are left out, and this server is counted beside the others.
+        let sql = "
+            WITH me AS (
+                INSERT INTO server (id, name, version, seen_at, shares) VALUES ($1, $2, $3, now(), $5)
+                ON CONFLICT (id) DO UPDATE SET seen_at = now(), shares = $5 RETURNING xmax = 0 AS is_new),
+            gone AS (DELETE FROM server WHERE seen_at < now() - $4 * interval '1 second' AND id <> $1 RETURNING id),
+            unwatched AS (DELETE FROM watch WHERE server IN (SELECT id FROM gone) OR NOT EXISTS (
+                SELECT FROM server WHERE server.id = watch.server) AND server <> $1),
+            unleased AS (DELETE FROM lease WHERE server IN (SELECT id FROM gone)),
+            others AS (SELECT id FROM server
+                WHERE shares AND seen_at >= now() - $4 * interval '1 second' AND id <> $1)
+            SELECT (SELECT count(*) FROM gone), EXISTS (SELECT FROM watch), (SELECT is_new FROM me),
+                   (SELECT count(*) FROM others), (SELECT count(*) FROM others WHERE id < $1),
+                   ARRAY(SELECT work FROM lease WHERE server = $1)";
+        let (id, name) = (self.id, hostname());
+        let rows = self.query(sql, &[&id, &name, &env!("CARGO_PKG_VERSION"), &GONE_AFTER_S, &here.shares]).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Broken("a beat is answered with one row".into()))?;
+        let (gone, watched, is_new): (i64, bool, bool) = (row.get(0), row.get(1), row.get(2));
+        let (others, rank): (i64, i64) = (row.get(3), row.get(4));
+        let held: Vec<&str> = row.get(5);
+        let held: Vec<Lease> = held.into_iter().filter_map(Lease::read).collect();
+        let count = |number: i64| usize::try_from(number).unwrap_or_default();
+        // Whoever was silent for too long was taken for gone, with all that it watches.
+        if is_new {
+            self.watch(here.watching, here.watching).await?;
+        }
+        Ok(Beat {
+            watched: watched || !here.watching.is_empty(),
+            missed: gone > 0 || is_new,
+            leases: here.leases.iter().copied().filter(|work| held.contains(work)).collect(),
+            share: Share { rank: count(rank), servers: count(others) + 1 },
         })
     }
 
-    async fn beat(&mut self, watching: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
-        let sql = "
-            WITH me AS (
-                INSERT INTO server (id, name, version, seen_at) VALUES ($1, $2, $3, now())
-                ON CONFLICT (id) DO UPDATE SET seen_at = now() RETURNING xmax = 0 AS is_new),
-            gone AS (DELETE FROM server WHERE seen_at < now() - $4 * interval '1 second' AND id <> $1 RETURNING id),
-            unwatched AS (DELETE FROM watch WHERE server IN (SELECT id FROM gone) OR NOT EXISTS (
-                SELECT FROM server WHERE server.id = watch.server) AND server <> $1)
-            SELECT (SELECT count(*) FROM gone), EXISTS (SELECT FROM watch), (SELECT is_new FROM me)";
-        let (id, name) = (self.id, hostname());
-        let rows = self.query(sql, &[&id, &name, &env!("CARGO_PKG_VERSION"), &GONE_AFTER_S]).await?;
-        let (gone, watched, is_new) =
-            rows.first().map_or((0, true, false), |row| (row.get::<_, i64>(0), row.get(1), row.get(2)));
-        // Whoever was silent for too long was taken for gone, with all that it watches.
-        if is_new {
-            self.watch(watching, watching).await?;
-        }
-        // A lock lasts as long as its connection.
-        Ok(Beat { watched: watched || !watching.is_empty(), missed: gone > 0 || is_new, leases: leases.to_vec() })
-    }
-
-    async fn watch(&mut self, watching: &BTreeSet<ObjectId>, _new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
+    async fn watch(&mut self, watching: &BTreeSet<Topic>, _new: &BTreeSet<Topic>) -> Result<(), StoreError> {
         // New ones are told to all as changed, this server too: that comes back when the others have heard of the watch.
         let sql = "
-            WITH gone AS (DELETE FROM watch WHERE server = $1 AND NOT object = ANY($2)),
-            new AS (INSERT INTO watch (object, server) SELECT object, $1 FROM unnest($2::text[]) AS w(object)
-                    ON CONFLICT DO NOTHING RETURNING object)
-            SELECT pg_notify($3, 'watch') IS NULL, pg_notify($3, 'count ' || object) IS NULL FROM new";
+            WITH gone AS (DELETE FROM watch WHERE server = $1 AND NOT topic = ANY($2)),
+            new AS (INSERT INTO watch (topic, server) SELECT topic, $1 FROM unnest($2::text[]) AS w(topic)
+                    ON CONFLICT DO NOTHING RETURNING topic)
+            SELECT pg_notify($3, $4) IS NULL, pg_notify($3, topic) IS NULL FROM new";
         let (id, channel) = (self.id, self.connector.options.channel());
-        let objects: Vec<&str> = watching.iter().map(ObjectId::as_str).collect();
-        self.query(sql, &[&id, &objects, &channel]).await.map(drop)
+        self.query(sql, &[&id, &texts(watching), &channel, &WATCH]).await.map(drop)
     }
 
-    async fn tell(&mut self, changed: &BTreeSet<ObjectId>, words: &BTreeSet<Word>) -> Result<(), StoreError> {
+    async fn tell(&mut self, news: &News) -> Result<(), StoreError> {
         let sql = "
-            SELECT count(pg_notify($1, 'count ' || w.object) IS NULL) FROM unnest($2::text[]) AS w(object)
-            WHERE EXISTS (SELECT FROM watch WHERE watch.object = w.object)
-            UNION ALL SELECT count(pg_notify($1, w.news) IS NULL) FROM unnest($3::text[]) AS w(news)";
+            SELECT count(pg_notify($1, w.topic) IS NULL) FROM unnest($2::text[]) AS w(topic)
+            WHERE EXISTS (SELECT FROM watch WHERE watch.topic = w.topic)
+            UNION ALL SELECT count(pg_notify($1, w.topic) IS NULL) FROM unnest($3::text[]) AS w(topic)";
         let channel = self.connector.options.channel();
-        let objects: Vec<&str> = changed.iter().map(ObjectId::as_str).collect();
-        let words: Vec<&str> = words.iter().map(|word| word.text()).collect();
-        self.query(sql, &[&channel, &objects, &words]).await.map(drop)
+        let (watched, for_all) = match news {
+            News::Of(topics) => {
+                let (for_all, watched): (Vec<&Topic>, Vec<&Topic>) =
+                    topics.iter().partition(|topic| topic.is_for_all());
+                (texts(watched), texts(for_all))
+            }
+            News::Anything => (Vec::new(), vec![News::ANYTHING.to_owned()]),
+        };
+        self.query(sql, &[&channel, &watched, &for_all]).await.map(drop)
     }
 
-    async fn lease(&mut self, work: Lease) -> Result<bool, StoreError> {
-        if self.held.contains(&work) {
-            return Ok(true);
-        }
-        let (space, lock) = self.lock_of(work);
-        let rows = self.query("SELECT pg_try_advisory_lock($1, $2)", &[&space, &lock]).await?;
-        let taken = rows.first().is_some_and(|row| row.get(0));
-        if taken {
-            self.held.push(work);
-        }
-        Ok(taken)
+    async fn lease(&mut self, work: &[Lease], at_most: usize) -> Result<Vec<Lease>, StoreError> {
+        // In one order, so that servers do not wait for each other in a ring.
+        let sql = "
+            WITH free AS (
+                SELECT w.work FROM unnest($2::text[]) WITH ORDINALITY AS w(work, place)
+                WHERE NOT EXISTS (SELECT FROM lease JOIN server ON server.id = lease.server
+                    WHERE lease.work = w.work AND server.id <> $1 AND seen_at >= now() - $3 * interval '1 second')
+                ORDER BY w.place LIMIT $4)
+            INSERT INTO lease (work, server) SELECT work, $1 FROM free ORDER BY work
+            ON CONFLICT (work) DO UPDATE SET server = $1
+            WHERE lease.server = $1 OR NOT EXISTS (SELECT FROM server
+                WHERE server.id = lease.server AND seen_at >= now() - $3 * interval '1 second')
+            RETURNING work";
+        let (id, at_most) = (self.id, i64::try_from(at_most).unwrap_or(i64::MAX));
+        let rows = self.query(sql, &[&id, &texts(work), &GONE_AFTER_S, &at_most]).await?;
+        Ok(rows.iter().filter_map(|row| Lease::read(row.get(0))).collect())
     }
 
-    async fn release(&mut self, work: Lease) -> Result<(), StoreError> {
-        if self.held.contains(&work) {
-            let (space, lock) = self.lock_of(work);
-            self.query("SELECT pg_advisory_unlock($1, $2)", &[&space, &lock]).await?;
-            self.held.retain(|held| *held != work);
-        }
-        Ok(())
+    async fn release(&mut self, work: &[Lease]) -> Result<(), StoreError> {
+        let (sql, id) = ("DELETE FROM lease WHERE server = $1 AND work = ANY($2)", self.id);
+        self.query(sql, &[&id, &texts(work)]).await.map(drop)
     }
 
     async fn leave(&mut self, _leases: &[Lease]) -> Result<(), StoreError> {
-        let (sql, id) =
-            ("WITH gone AS (DELETE FROM watch WHERE server = $1) DELETE FROM server WHERE id = $1", self.id);
+        let sql = "
+            WITH unwatched AS (DELETE FROM watch WHERE server = $1), unleased AS (DELETE FROM lease WHERE server = $1)
+            DELETE FROM server WHERE id = $1";
+        let id = self.id;
         self.query(sql, &[&id]).await.map(drop)
     }
 }

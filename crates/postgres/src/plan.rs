@@ -174,7 +174,13 @@ impl<'a> Plan<'a> {
                 table.changed.push(cells);
             }
             (true, Some(before), None) => table.gone.push(rows::write(key, before)?),
-            (true, None, Some(after)) => table.new.push(rows::write(key, after)?),
+            (true, None, Some(after)) => {
+                let mut cells = rows::write(key, after)?;
+                if columns.has_partitions() {
+                    cells.push(Some(key.partition().to_string()));
+                }
+                table.new.push(cells);
+            }
             (true, None, None) => {}
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Pages in order: the read side.
 
-use tally_core::rows::{CountKey, Due, Key, ListKey, Row, RowKind, Side};
+use tally_core::rows::{CountKey, Due, Key, ListKey, Partitions, Row, RowKind, Side};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{KeyId, Name};
 use tally_engine::{Page, Place, Range, StoreError};
@@ -22,7 +22,9 @@ impl Postgres {
         let asked = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
         let mut items = match range {
             Range::List { list, after } => self.list(list, after.as_ref(), asked).await?,
-            Range::Due { kind, from, before } => self.due(*kind, *from, *before, asked).await?,
+            Range::Due { kind, partitions, from, before } => {
+                self.due(*kind, *partitions, (*from, *before), asked).await?
+            }
             Range::Few(kind) => {
                 let Some(table) = table_of(*kind) else { return Ok(Page::default()) };
                 let in_order = format!("true ORDER BY {} LIMIT $1", table.key_names().join(", "));
@@ -66,32 +68,49 @@ impl Postgres {
         rows.iter().map(read_edge).collect()
     }
 
-    /// What is due: what has no time for it first.
+    /// What is due: what has no time for it first. Each partition is read from where it begins in the index.
     async fn due(
         &self,
         kind: RowKind,
-        from: Timestamp,
-        before: Timestamp,
+        partitions: Partitions,
+        (from, before): (Timestamp, Timestamp),
         limit: i64,
     ) -> Result<Vec<(Key, Row)>, StoreError> {
         let Some((table, due)) = table_of(kind).and_then(|table| Some((table, table.due()?))) else {
             return Ok(Vec::new());
         };
+        let partitions = partitions.and(kind.partitions());
+        if partitions.is_empty() {
+            return Ok(Vec::new());
+        }
         let keys = table.key_names().join(", ");
         let (mut found, column) = (Vec::new(), due.column());
+        let (partitions, of_partition) = match table.has_partitions() {
+            true => (partitions.iter().map(i16::from).collect(), "t.due_partition = p.n AND"),
+            false => (vec![0_i16], ""),
+        };
+        let select = |condition: &str, order: &str| {
+            format!(
+                "SELECT {} FROM unnest($2::int2[]) AS p(n) CROSS JOIN LATERAL (
+                    SELECT * FROM {} t WHERE {of_partition} {condition} ORDER BY {order} LIMIT $1) t
+                 ORDER BY {order} LIMIT $1",
+                table.shown(),
+                table.name()
+            )
+        };
         if from == Timestamp(0) && before > from && due == Due::AtOnceUnless(column) {
-            let at_once = format!("t.{column} IS NULL ORDER BY {keys} LIMIT $1");
-            found = self.rows_where(kind, &at_once, &[&limit]).await?;
+            let sql = select(&format!("t.{column} IS NULL"), &keys);
+            found.extend(self.ask(&sql, &[&limit, &partitions]).await?);
         }
         let left = limit - i64::try_from(found.len()).unwrap_or(limit);
         if left > 0 && before > Timestamp(1) {
             // Nothing that has a time is due before 1.
             let from = if from == Timestamp(1) { Timestamp(0) } else { from };
             let (from, before) = (At(Stamp::at(from)), At(Stamp::at(before)));
-            let soonest = format!("t.{column} >= $2 AND t.{column} < $3 ORDER BY t.{column}, {keys} LIMIT $1");
-            found.extend(self.rows_where(kind, &soonest, &[&left, &from, &before]).await?);
+            let sql = select(&format!("t.{column} >= $3 AND t.{column} < $4"), &format!("t.{column}, {keys}"));
+            found.extend(self.ask(&sql, &[&left, &partitions, &from, &before]).await?);
         }
-        Ok(found)
+        found.iter().map(|row| rows::read(kind, row.get(0))).collect()
     }
 
     /// Rows of one of the small tables.

@@ -34,7 +34,8 @@ impl Plan<'_> {
         if was == will {
             return;
         }
-        let (due, member) = (self.keys.due(key.kind(), self.keys.part(home)), due_member(key));
+        let due = self.keys.due(key.kind(), self.keys.part(home), key.partition());
+        let member = due_member(key);
         match will {
             Some(at) => self.part(home).change("z", &[K(&due), T(&member), T(&at.0.to_string())]),
             None => self.part(home).change("x", &[K(&due), T(&member)]),

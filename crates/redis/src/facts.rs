@@ -12,7 +12,7 @@ use crate::answer::{number, some_text, text, texts};
 use crate::{Options, Redis};
 
 /// The layout of keys that this release knows.
-const FORMAT: &str = "2";
+const FORMAT: &str = "3";
 /// What a node says that is none of a Cluster.
 const NO_CLUSTER: &str = "cluster support disabled";
 
@@ -194,7 +194,9 @@ impl Redis {
         match text(self.link.send(&command).await?)? {
             Some(format) if format != FORMAT => {
                 let advice = match format.as_str() {
-                    "1" => "it is from before the first release, and is not read; take another prefix, or empty it",
+                    "1" | "2" => {
+                        "it is from before the first release, and is not read; take another prefix, or empty it"
+                    }
                     _ => "use a newer release of Tally",
                 };
                 let prefix = &self.keys.prefix;

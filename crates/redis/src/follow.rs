@@ -10,9 +10,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use redis::Cmd;
 use redis::aio::{PubSub, PubSubStream};
-use tally_core::ObjectId;
-use tally_engine::follow::{Beat, Heard, Line, Wire, Word};
-use tally_engine::{Lease, News, StoreError};
+use tally_engine::follow::{Beat, Heard, Here, Line, Share, Wire};
+use tally_engine::{Lease, News, StoreError, Topic};
 use tokio::time::Instant;
 
 use crate::answer::{items, number, text};
@@ -20,12 +19,12 @@ use crate::connection::{Link, Script};
 use crate::keys::Keys;
 use crate::words::Ask;
 
-/// How long work is held, and objects count as watched, without another word.
+/// How long work is held, topics count as watched, and a server as there, without another word.
 const HELD_FOR_MS: &str = "10000";
 /// After how long without even its own words a subscription counts as dead.
 const DEAF_AFTER: Duration = Duration::from_secs(10);
-/// Objects in one message.
-const OBJECTS_AT_ONCE: usize = 500;
+/// Topics in one message.
+const TOPICS_AT_ONCE: usize = 500;
 /// What a server says to itself, to know that it hears.
 const HERE: &str = "here";
 
@@ -34,6 +33,7 @@ pub(crate) struct Means {
     pub(crate) server: String,
     pub(crate) keys: Keys,
     pub(crate) link: Arc<Link>,
+    pub(crate) here: Script,
     pub(crate) lease: Script,
     pub(crate) watch: Script,
 }
@@ -112,25 +112,59 @@ impl Means {
         Ok(())
     }
 
+    fn servers(&self) -> String {
+        self.keys.system("servers")
+    }
+
     /// Says that these are watched. Gives how many of them nobody knew to be.
-    async fn watch(&self, objects: &BTreeSet<ObjectId>) -> Result<i64, StoreError> {
+    async fn watch(&self, topics: &BTreeSet<Topic>) -> Result<i64, StoreError> {
         let mut new = 0;
-        let objects: Vec<&ObjectId> = objects.iter().collect();
-        for objects in objects.chunks(OBJECTS_AT_ONCE) {
+        let topics: Vec<&Topic> = topics.iter().collect();
+        for topics in topics.chunks(TOPICS_AT_ONCE) {
             let mut ask = Ask::new([self.watched()], &[HELD_FOR_MS]);
-            objects.iter().for_each(|object| ask.words.push(object.as_str()));
+            topics.iter().for_each(|topic| ask.words.push(topic.to_string()));
             new += number(Some(self.link.run(&self.watch, &ask).await?))?;
         }
         Ok(new)
     }
 
-    async fn hold(&self, work: Lease, for_ms: &str) -> Result<bool, StoreError> {
-        let name = match work {
-            Lease::Jobs => "lease:jobs",
-            Lease::Setup => "lease:setup",
-        };
-        let ask = Ask::new([self.keys.system(name)], &[&self.server, for_ms]);
-        Ok(number(Some(self.link.run(&self.lease, &ask).await?))? == 1)
+    /// Takes work, goes on holding it, or gives it back. Gives what is held then.
+    async fn hold(&self, work: &[Lease], at_most: usize, for_ms: &str) -> Result<Vec<Lease>, StoreError> {
+        if work.is_empty() {
+            return Ok(Vec::new());
+        }
+        let leases: Vec<String> = work.iter().map(|work| self.keys.system(&format!("lease:{work}"))).collect();
+        let ask = Ask::new(leases, &[&self.server, for_ms, &at_most.to_string()]);
+        let mut held = Vec::new();
+        for (work, has) in work.iter().zip(items(self.link.run(&self.lease, &ask).await?)?) {
+            if number(Some(has))? == 1 {
+                held.push(*work);
+            }
+        }
+        Ok(held)
+    }
+
+    async fn share(&self) -> Result<Share, StoreError> {
+        let ask = Ask::new([self.servers()], &[&self.server, HELD_FOR_MS]);
+        let mut answer = items(self.link.run(&self.here, &ask).await?)?.into_iter();
+        let mut count = || Ok::<_, StoreError>(usize::try_from(number(answer.next())?).unwrap_or_default());
+        Ok(Share { rank: count()?, servers: count()? })
+    }
+
+    /// Of some topics those that somebody watches, as one message.
+    async fn watched_of(&self, topics: &[&Topic]) -> Result<Vec<String>, StoreError> {
+        let mut command = Cmd::new();
+        command.arg("ZMSCORE").arg(self.watched());
+        let topics: Vec<String> = topics.iter().map(|topic| topic.to_string()).collect();
+        topics.iter().for_each(|topic| _ = command.arg(topic));
+        let scores = items(self.link.send(&command).await?)?;
+        let mut watched = Vec::new();
+        for (topic, score) in topics.into_iter().zip(scores) {
+            if text(score)?.is_some() {
+                watched.push(topic);
+            }
+        }
+        Ok(watched)
     }
 }
 
@@ -139,78 +173,68 @@ impl Line for Subscribed {
         let message = self.hearing.next().await?;
         self.heard_at = Instant::now();
         let message = String::from_utf8_lossy(message.get_payload_bytes());
-        let mut lines = message.lines();
-        Some(match lines.next() {
-            Some(HERE) => Heard::Nothing,
-            Some("counts") => Heard::News(News::Counts(lines.filter_map(|id| ObjectId::new(id).ok()).collect())),
-            Some(word) => Heard::News(Word::read(word).map_or(News::Anything, Word::news)),
-            None => Heard::News(News::Anything),
-        })
+        if message == HERE {
+            return Some(Heard::Nothing);
+        }
+        let mut news = News::default();
+        message.lines().for_each(|topic| news.add(News::read(topic)));
+        Some(Heard::News(news))
     }
 
     /// A subscription whose other end has gone without a word is silent for ever; so a server also listens for itself.
-    async fn beat(&mut self, watching: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
+    async fn beat(&mut self, here: &Here<'_>) -> Result<Beat, StoreError> {
         if self.heard_at.elapsed() > DEAF_AFTER {
             return Err(StoreError::Unavailable("nothing is heard from Redis any more".into()));
         }
         self.means.publish(HERE).await?;
-        let mut held = Vec::new();
-        for work in leases {
-            if self.means.hold(*work, HELD_FOR_MS).await? {
-                held.push(*work);
-            }
-        }
+        let leases = self.means.hold(here.leases, here.leases.len(), HELD_FOR_MS).await?;
+        let share = if here.shares { self.means.share().await? } else { Share::default() };
         // A fail-over may have lost what was watched, and nobody was told of what changed meanwhile.
-        let missed = self.means.watch(watching).await? > 0;
-        Ok(Beat { watched: true, missed, leases: held })
+        let missed = self.means.watch(here.watching).await? > 0;
+        Ok(Beat { watched: true, missed, leases, share })
     }
 
-    async fn watch(&mut self, _watching: &BTreeSet<ObjectId>, new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
+    async fn watch(&mut self, _watching: &BTreeSet<Topic>, new: &BTreeSet<Topic>) -> Result<(), StoreError> {
         self.means.watch(new).await.map(drop)
     }
 
-    async fn tell(&mut self, changed: &BTreeSet<ObjectId>, words: &BTreeSet<Word>) -> Result<(), StoreError> {
+    async fn tell(&mut self, news: &News) -> Result<(), StoreError> {
         let means = self.means.clone();
-        for word in words {
-            means.publish(word.text()).await?;
+        let topics = match news {
+            News::Of(topics) => topics,
+            News::Anything => return means.publish(News::ANYTHING).await,
+        };
+        let (for_all, others): (Vec<&Topic>, Vec<&Topic>) = topics.iter().partition(|topic| topic.is_for_all());
+        for topic in for_all {
+            means.publish(&topic.to_string()).await?;
         }
-        let changed: Vec<&ObjectId> = changed.iter().collect();
         let mut command = Cmd::new();
         command.arg("ZCARD").arg(means.watched());
-        if changed.is_empty() || number(Some(means.link.send(&command).await?))? == 0 {
+        if others.is_empty() || number(Some(means.link.send(&command).await?))? == 0 {
             return Ok(());
         }
-        for objects in changed.chunks(OBJECTS_AT_ONCE) {
-            let mut command = Cmd::new();
-            command.arg("ZMSCORE").arg(means.watched());
-            objects.iter().for_each(|object| _ = command.arg(object.as_str()));
-            let watched = items(means.link.send(&command).await?)?;
-            let mut message = String::from("counts");
-            for (object, score) in objects.iter().zip(watched) {
-                if text(score)?.is_some() {
-                    message += "\n";
-                    message += object.as_str();
-                }
-            }
-            if message.len() > "counts".len() {
-                means.publish(&message).await?;
+        for topics in others.chunks(TOPICS_AT_ONCE) {
+            let watched = means.watched_of(topics).await?;
+            if !watched.is_empty() {
+                means.publish(&watched.join("\n")).await?;
             }
         }
         Ok(())
     }
 
-    async fn lease(&mut self, work: Lease) -> Result<bool, StoreError> {
-        self.means.hold(work, HELD_FOR_MS).await
+    async fn lease(&mut self, work: &[Lease], at_most: usize) -> Result<Vec<Lease>, StoreError> {
+        self.means.hold(work, at_most, HELD_FOR_MS).await
     }
 
-    async fn release(&mut self, work: Lease) -> Result<(), StoreError> {
-        self.means.hold(work, "0").await.map(drop)
+    async fn release(&mut self, work: &[Lease]) -> Result<(), StoreError> {
+        self.means.hold(work, 0, "0").await.map(drop)
     }
 
     async fn leave(&mut self, leases: &[Lease]) -> Result<(), StoreError> {
-        for work in leases {
-            self.means.hold(*work, "0").await?;
-        }
+        self.means.hold(leases, 0, "0").await?;
+        let mut command = Cmd::new();
+        command.arg("ZREM").arg(self.means.servers()).arg(&self.means.server);
+        self.means.link.send(&command).await?;
         Ok(())
     }
 }

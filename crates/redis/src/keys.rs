@@ -14,7 +14,7 @@
 //! | `tally:ticket:{sale}:order`, `tally:score:{weekly}:…:order` | sorted set | ids of rows that stand in an order, behind what they reached |
 //! | `tally:replay:{r7}` | hash | rows that are spread |
 //! | `tally:job:{sys}`, `tally:api_key:{sys}`, … | hash | rows of which there are few |
-//! | `tally:due:{1f}:replay` | sorted set | rows of a slot, by when they are due |
+//! | `tally:due:{1f}:replay:7` | sorted set | rows of a slot and a partition, by when they are due |
 //! | `tally:sys:{sys}:…` | | names of relations, the newest stamp, the time, leases |
 //! | `tally:i:{1f}` | sorted set | what there is in a slot, by name |
 //! | `tally:w:{1f}` | hash | commits over several slots that are under way |
@@ -25,7 +25,7 @@
 
 use tally_core::rows::{EdgeKey, Side};
 
-use crate::slots::{self, slot_of};
+use crate::slots::{self, slot_escape, slot_of};
 
 /// Makes keys under a prefix.
 #[derive(Clone, Debug)]
@@ -59,14 +59,14 @@ impl Keys {
 
     /// The key of what everybody sees of a list, in pieces.
     pub(crate) fn shown_pieces<'a>(&'a self, side: Side, id: &'a str, relation: &'a str) -> [&'a str; 7] {
-        let escape = escape(id);
+        let escape = slot_escape(id);
         let letter = if side == Side::Object { ":o:{" } else { ":s:{" };
         [&self.prefix, letter, escape, id, "}", ":", relation]
     }
 
     /// A key with a tag, such as `tally:c:{post:42}`. Those of one id have one slot, whatever their letter.
     pub(crate) fn tagged(&self, letter: &str, id: &str) -> String {
-        [&self.prefix, ":", letter, ":{", escape(id), id, "}"].concat()
+        [&self.prefix, ":", letter, ":{", slot_escape(id), id, "}"].concat()
     }
 
     /// The id whose home a key belongs to.
@@ -129,11 +129,6 @@ impl Keys {
     }
 }
 
-/// A tag that would be empty is none at all, so a brace that closes it at once is kept off.
-fn escape(id: &str) -> &'static str {
-    if id.is_empty() || id.starts_with(['}', '%']) { "%" } else { "" }
-}
-
 /// The entry of an edge's list in the index of its slot, as `places.rs` has them for other rows.
 pub(crate) fn edges_entry(key: &EdgeKey) -> String {
     format!("e{}\0{}", key.relation, key.object)
@@ -153,6 +148,8 @@ mod tests {
             let slot = slot_of(&keys.home(Side::Subject, id));
             for key in [list.shown, list.hidden, list.data, list.off] {
                 assert_eq!(slot_of(&key), slot, "{key}");
+                // What is due by partition is looked for in slots that go by this.
+                assert_eq!(tally_core::hash::slot(id), slot, "{key}");
                 assert_eq!(keys.id_of(Side::Subject, &key), Some(id), "{key}");
                 assert!(all.insert(key));
             }

@@ -118,6 +118,7 @@ impl Redis {
             server: format!("{server:016x}"),
             keys: keys.clone(),
             link: link.clone(),
+            here: scripts::here(),
             lease: scripts::lease(),
             watch: scripts::watch(),
         })));

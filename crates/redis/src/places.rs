@@ -3,16 +3,12 @@
 //! A row is kept with its home, a part of its key, which is the tag and so the slot. If there is nothing else in the key, the
 //! row has a key of its own; otherwise it is a field of a hash, by the last part of its key.
 
-use tally_core::hash::fingerprint;
-use tally_core::rows::{Cell, Cells, Declared, Home, Key, Number, OrderKey, RowKind};
+use tally_core::rows::{Cell, Cells, DUE_PARTITIONS, Declared, Home, Key, Number, OrderKey, RowKind};
 use tally_engine::StoreError;
 
 use crate::keys::Keys;
 use crate::rows::unreadable;
 use crate::slots;
-
-/// How many hashes hold rows that are spread.
-const SPREAD: u64 = 64;
 
 /// Where a row that is one text lives.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,8 +101,7 @@ impl Keys {
                 }
             }
             Home::Spread => {
-                let words: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
-                let at = self.spread(declared, fingerprint(&words) % SPREAD);
+                let at = self.spread(declared, key.partition());
                 Place::Field(at, serde_json::json!(parts).to_string())
             }
             Home::Store => Place::Field(self.of_store(declared), parts.join("\0")),
@@ -133,8 +128,9 @@ impl Keys {
         }
     }
 
-    fn spread(&self, declared: &Declared, part: u64) -> String {
-        format!("{}:{}:{{r{part}}}", self.prefix, declared.name)
+    /// Rows that are spread are in a hash for each partition.
+    fn spread(&self, declared: &Declared, partition: u8) -> String {
+        format!("{}:{}:{{r{partition}}}", self.prefix, declared.name)
     }
 
     fn of_store(&self, declared: &Declared) -> String {
@@ -146,7 +142,7 @@ impl Keys {
         let declared = kind.declared();
         match declared.home {
             Home::With(_) => Vec::new(),
-            Home::Spread => (0..SPREAD).map(|part| self.spread(declared, part)).collect(),
+            Home::Spread => (0..DUE_PARTITIONS).map(|part| self.spread(declared, part)).collect(),
             Home::Store => vec![self.of_store(declared)],
         }
     }
@@ -161,9 +157,23 @@ impl Keys {
         NumberAt { hash: self.tagged(number.table, home), field: field.to_owned(), entry }
     }
 
-    /// Rows of a kind by when they are due, in one slot or in all.
-    pub(crate) fn due(&self, kind: RowKind, part: u16) -> String {
-        format!("{}:due:{{{}}}:{}", self.prefix, slots::tag(part), kind.declared().name)
+    /// Rows of a kind and a partition by when they are due, in one slot or in all.
+    pub(crate) fn due(&self, kind: RowKind, part: u16, partition: u8) -> String {
+        format!("{}:due:{{{}}}:{}:{partition}", self.prefix, slots::tag(part), kind.declared().name)
+    }
+
+    /// Where rows of a kind and a partition may be due, as far as that is known without a look at the slots that are used.
+    pub(crate) fn due_parts(&self, kind: RowKind, partition: u8, used: &[u16]) -> Vec<u16> {
+        let declared = kind.declared();
+        match declared.home {
+            _ if !self.slots => vec![0],
+            // Slots go by the same number as partitions.
+            Home::With(_) => {
+                used.iter().copied().filter(|slot| slot % u16::from(DUE_PARTITIONS) == u16::from(partition)).collect()
+            }
+            Home::Spread => vec![self.part(&self.spread(declared, partition))],
+            Home::Store => vec![self.part(&self.of_store(declared))],
+        }
     }
 
     /// Reads an entry of a slot back.
@@ -252,7 +262,7 @@ mod tests {
         vec![
             (Key::Object(ObjectId::new("post:42").unwrap()), "tally:object:{post:42}", None),
             (Key::Subject(alice.clone()), "tally:subject:{alice}", None),
-            (Key::Replay(replay), "tally:replay:{r23}", Some("[\"key:a\",\"k\\\"1\"]")),
+            (Key::Replay(replay), "tally:replay:{r26}", Some("[\"key:a\",\"k\\\"1\"]")),
             (Key::Job(JobId(7)), "tally:job:{sys}", Some("job_0000000000000007")),
             (Key::ApiKey("k1".into()), "tally:api_key:{sys}", Some("k1")),
             (Key::Names, "tally:declared:{sys}", Some("")),

@@ -26,7 +26,9 @@ impl Redis {
         // One more than asked for tells whether there is more.
         let mut items = match range {
             Range::List { list, after } => self.edges(list, after.as_ref(), limit + 1).await?,
-            Range::Due { kind, from, before } => self.due(*kind, *from, *before, limit + 1).await?,
+            Range::Due { kind, partitions, from, before } => {
+                self.due(*kind, *partitions, (*from, *before), limit + 1).await?
+            }
             Range::Few(kind) => self.few(*kind).await?,
             Range::Order { order, from } => self.order_page(order, from, limit + 1).await?,
             Range::Rows { after } => self.all_rows(after.as_ref(), limit + 1).await?,

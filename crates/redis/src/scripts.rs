@@ -60,6 +60,10 @@ impl Default for Scripts {
 }
 
 /// Work that one server at a time does for all.
+pub(crate) fn here() -> Script {
+    Script::new(include_str!("scripts/here.lua").to_owned(), true)
+}
+
 pub(crate) fn lease() -> Script {
     Script::new(include_str!("scripts/lease.lua").to_owned(), true)
 }

@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-/// How many slots there are.
-pub(crate) const SLOTS: u16 = 16_384;
+use tally_core::hash::crc16;
+pub(crate) use tally_core::hash::{SLOTS, slot_escape};
 
 /// The slot of a key: of what stands between its first braces, or of all of it.
 pub(crate) fn slot_of(key: &str) -> u16 {
     let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map(|(tag, _)| tag);
-    crc16(tag.filter(|tag| !tag.is_empty()).unwrap_or(key).as_bytes()) % SLOTS
+    crc16(tag.filter(|tag| !tag.is_empty()).unwrap_or(key).bytes()) % SLOTS
 }
 
 /// A short text for every slot that lies in it, for keys that belong to a slot rather than to an id.
@@ -18,7 +18,7 @@ pub(crate) fn tag(slot: u16) -> &'static str {
         let mut missing = tags.len();
         for number in 0_u64.. {
             let text = format!("{number:x}");
-            let tag = &mut tags[usize::from(crc16(text.as_bytes()) % SLOTS)];
+            let tag = &mut tags[usize::from(crc16(text.bytes()) % SLOTS)];
             if tag.is_empty() {
                 *tag = text;
                 missing -= 1;
@@ -30,16 +30,6 @@ pub(crate) fn tag(slot: u16) -> &'static str {
         tags
     });
     &TAGS[usize::from(slot)]
-}
-
-/// CRC-16/XMODEM, which is what Redis uses.
-fn crc16(bytes: &[u8]) -> u16 {
-    static TABLE: LazyLock<[u16; 256]> = LazyLock::new(|| {
-        std::array::from_fn(|byte| {
-            (0..8).fold((byte as u16) << 8, |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 })
-        })
-    });
-    bytes.iter().fold(0, |crc, byte| (crc << 8) ^ TABLE[usize::from((crc >> 8) as u8 ^ byte)])
 }
 
 #[cfg(test)]

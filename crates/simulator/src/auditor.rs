@@ -185,7 +185,9 @@ fn limits(history: &[Asked]) -> Vec<String> {
     let slack = Duration::from_secs(1);
     let takes: Vec<&Asked> = history
         .iter()
-        .filter(|asked| matches!(asked.command, Command::Limit(limit::Command::Take(Take { .. }))))
+        .filter(|asked| {
+            matches!(&asked.command, Command::Limit(limit::Command::Take(Take { key, .. })) if key.as_str() == "door")
+        })
         .collect();
     let is_taken = |asked: &&&Asked| matches!(asked.reply(), Some(Ok(_)));
     let mut problems = Vec::new();

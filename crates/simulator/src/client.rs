@@ -32,7 +32,9 @@ pub(crate) async fn client(fleet: Arc<Fleet>, number: u64) {
                 let commands = vec![count("views", "pair"), count("twin", "pair")];
                 drop(fleet.ask(server, Command::from(Batch { atomic: true, commands }), None).await);
             }
-            13 | 14 => drop(fleet.ask(server, take("door"), None).await),
+            13 => drop(fleet.ask(server, take("door"), None).await),
+            // Each has a row of its own, which is due soon, in any of the partitions.
+            14 => drop(fleet.ask(server, take(&format!("door-{name}")), None).await),
             15 => {
                 let command = if random.percent(50) { relate } else { unrelate }("shelf", "shelf:moves", "keeper");
                 drop(fleet.ask(server, command, None).await);

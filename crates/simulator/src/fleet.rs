@@ -77,7 +77,9 @@ impl Fleet {
             let number = random.below(self.places.len() as u64) as usize;
             let Some(server) = self.server(number) else { continue };
             let soon = Instant::now() + random.between_ms(10, 6_000);
-            match random.below(5) {
+            // So long that others take over what it has, and it does not know.
+            let long = Instant::now() + random.between_ms(9_000, 15_000);
+            match random.below(7) {
                 0 => server.link.pause(soon),
                 1 => server.link.lose_store(soon),
                 2 => self.world.bus.cut_all(),
@@ -91,6 +93,8 @@ impl Fleet {
                         fleet.put(number, Some(server));
                     });
                 }
+                4 => server.link.pause(long),
+                5 => self.world.store.leases.lose(),
                 _ => {}
             }
         }

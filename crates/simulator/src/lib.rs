@@ -17,6 +17,7 @@ mod clock;
 mod engine;
 mod fleet;
 mod history;
+mod leases;
 mod link;
 mod names;
 mod plan;
@@ -96,6 +97,7 @@ async fn simulate(random: Arc<Random>, plan: Plan) -> Vec<String> {
     }
     sleep(Duration::from_secs(30)).await;
     idle(&fleet).await;
+    watcher::shared(&fleet);
     tokio::time::sleep_until(quiet).await;
     if watching.await.is_err() {
         fleet.world.store.problem("the watcher panicked".into());

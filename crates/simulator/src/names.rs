@@ -10,6 +10,9 @@ use tally::core::{Catalog, KeyId, Name, ObjectId, ReadPolicy, RelationDef, Subje
 /// How often the limit may be used, and in how many seconds.
 pub(crate) const DOOR: (u64, u64) = (3, 10);
 
+/// How long a job that has ended is kept.
+const JOBS_TTL_MS: u64 = 8_000;
+
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
@@ -31,6 +34,8 @@ pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     // Shorter than a clock may be wrong.
     catalog.idempotency_ttl_ms = 10 * 60_000;
+    // So short that jobs are dropped while others are begun.
+    catalog.jobs_ttl_ms = JOBS_TTL_MS;
     let mut shelf = RelationDef::new(name("shelf"), ReadPolicy::Public);
     shelf.limit_per_subject = Some(2);
     catalog.declare(shelf);

@@ -21,8 +21,10 @@ pub enum Flaw {
     NeverLooksAgain,
     /// What is to be told to other servers begins to gather anew at every event.
     GathersAnew,
-    /// Cleaning looks for what has expired by the server's own clock, and goes on although nothing changes.
-    CleansByOwnClock,
+    /// What is due is looked for by the server's own clock, and again and again although nothing changes.
+    LooksByOwnClock,
+    /// A lease never lapses, so that what a dead server had is nobody's.
+    LeasesForEver,
     /// A commit is taken whatever has moved.
     ChecksNothing,
     /// A commit that is said to be taken sometimes is not.

@@ -136,7 +136,7 @@ fn options(world: &World, clock: SimClock) -> Options {
         runner: RunnerOptions { seed: Some(world.store.random.next()), ..RunnerOptions::default() },
         clock: Some(Arc::new(clock)),
         look_every: (world.plan.flaw == Flaw::NeverLooksAgain).then_some(a_day),
-        cleans_by_own_clock: world.plan.flaw == Flaw::CleansByOwnClock,
+        looks_by_own_clock: world.plan.flaw == Flaw::LooksByOwnClock,
         ..Options::default()
     }
 }

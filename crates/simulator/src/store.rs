@@ -2,23 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tally::core::hash::fingerprint;
 use tally::core::rows::{Changes, Key, Row, TotalKey};
-use tally::core::time::Stamp;
+use tally::core::time::{Stamp, Timestamp};
 use tally::core::view::{Reading, View, Wants};
 use tally::engine::memory::Memory;
-use tally::engine::{CommitError, Committed, Engine, Lease, Loaded, Mark, Seen};
+use tally::engine::{CommitError, Committed, Engine, Loaded, Mark, Seen};
 use tokio::time::Instant;
 
 use crate::clock::SimClock;
+use crate::leases::Leases;
 use crate::now;
 use crate::plan::{Flaw, Plan};
 use crate::random::Random;
 
-/// How long work is held without another word.
-const HELD_FOR: Duration = Duration::from_secs(10);
 /// A stamp may be so far ahead of the store's clock: a batch has as many as it has commands.
 const AHEAD_US_MAX: u64 = 1_000_000;
 
@@ -31,7 +29,7 @@ pub(crate) struct Store {
     flaw: Flaw,
     pub(crate) reading: Reading,
     pub(crate) in_parts: bool,
-    leases: Mutex<Vec<(Lease, u64, Instant)>>,
+    pub(crate) leases: Leases,
     record: Mutex<Record>,
 }
 
@@ -56,13 +54,18 @@ impl Store {
     pub(crate) fn new(random: Arc<Random>, plan: &Plan) -> Self {
         let begin = Instant::now();
         let parts = plan.parts.iter().map(|ahead_us| SimClock::new(begin, *ahead_us, 0)).collect();
-        let (leases, record) = Default::default();
+        let (leases, record) = (Leases::new(plan.flaw == Flaw::LeasesForEver), Mutex::default());
         let (flaw, reading, in_parts) = (plan.flaw, plan.reading, plan.in_parts);
         Self { memory: Memory::default(), random, parts, flaw, reading, in_parts, leases, record }
     }
 
     pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
         lock(&self.record)
+    }
+
+    /// What time it is.
+    pub(crate) fn time(&self) -> Timestamp {
+        self.parts[0].stamp().time()
     }
 
     pub(crate) fn problem(&self, what: String) {
@@ -141,20 +144,5 @@ impl Store {
         if self.flaw != Flaw::TimesOfParts && stamp > time + AHEAD_US_MAX {
             record.problems.push(format!("a commit is stamped {} s ahead of the store", (stamp - time) / 1_000_000));
         }
-    }
-
-    /// Whether the server has the work now.
-    pub(crate) fn lease(&self, work: Lease, server: u64) -> bool {
-        let (mut leases, time) = (lock(&self.leases), Instant::now());
-        leases.retain(|(held, by, until)| *until > time && !(*held == work && *by == server));
-        let is_free = leases.iter().all(|(held, ..)| *held != work);
-        if is_free {
-            leases.push((work, server, time + HELD_FOR));
-        }
-        is_free
-    }
-
-    pub(crate) fn release(&self, work: Lease, server: u64) {
-        lock(&self.leases).retain(|(held, by, _)| !(*held == work && *by == server));
     }
 }

@@ -1,12 +1,17 @@
-//! Looks at the servers while they run: keys that should be dead, counts that should have moved.
+//! Looks at the servers while they run: keys that should be dead, counts that should have moved, rows that should be gone.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tally::core::Timestamp;
+use tally::core::due::settling;
+use tally::core::rows::{Partitions, RowKind};
+use tally::engine::{Engine, Range, Together};
 use tokio::time::{Instant, sleep};
 
 use crate::fleet::Fleet;
 use crate::server::Server;
+use crate::{names, now};
 
 /// Whatever is lost, everything is known after so long.
 pub(crate) const KNOWN_WITHIN: Duration = Duration::from_secs(60);
@@ -20,6 +25,7 @@ pub(crate) async fn watch(fleet: Arc<Fleet>, until: Instant) {
     let within = if fleet.world.plan.calm { KNOWN_SOON } else { KNOWN_WITHIN };
     while Instant::now() < until {
         sleep(LOOK_EVERY).await;
+        due(&fleet);
         for server in fleet.servers() {
             keys(&fleet, &server, within);
             // A server that has just begun has not read yet.
@@ -27,6 +33,37 @@ pub(crate) async fn watch(fleet: Arc<Fleet>, until: Instant) {
                 counts(&fleet, &server, within);
             }
         }
+    }
+}
+
+/// Whatever happens to the servers, what is due is done within a time: another one takes over.
+fn due(fleet: &Fleet) {
+    let (store, catalog) = (&fleet.world.store, names::catalog());
+    let late = store.time().0.saturating_sub(KNOWN_WITHIN.as_millis() as u64);
+    for kind in RowKind::ALL {
+        let Some(settling) = settling(kind) else { continue };
+        let range = Range::Due {
+            kind,
+            partitions: Partitions::ALL,
+            from: settling.from,
+            before: settling.before(Timestamp(late), &catalog),
+        };
+        let page = now(store.memory.scan(&range, 1)).expect("memory does not fail");
+        if let Some((key, row)) = page.items.first() {
+            store.problem(format!("{key:?} was due at {:?}, over {KNOWN_WITHIN:?} ago", row.due()));
+        }
+    }
+}
+
+/// When nothing has happened for long enough, all partitions are held, each by one server, and each server has its share.
+pub(crate) fn shared(fleet: &Fleet) {
+    let held: Vec<Partitions> =
+        fleet.servers().iter().map(|server| *server.tally.engine().partitions().borrow()).collect();
+    let all = held.iter().fold(Partitions::NONE, |all, some| all.with(*some));
+    let (sum, least) = (held.iter().map(|some| some.len()).sum::<u32>(), held.iter().map(|some| some.len()).min());
+    let most = held.iter().map(|some| some.len()).max();
+    if all != Partitions::ALL || sum != all.len() || most > least.map(|least| least + 1) {
+        fleet.world.store.problem(format!("the partitions are not shared: {held:?}"));
     }
 }
 

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tally::core::ObjectId;
-use tally::engine::follow::{Beat, Heard, Line, Wire, Word};
-use tally::engine::{Lease, News, StoreError};
+use tally::engine::follow::{Beat, Heard, Here, Line, Share, Wire};
+use tally::engine::{Lease, News, StoreError, Topic};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -14,7 +13,7 @@ use crate::link::Link;
 use crate::random::Random;
 use crate::store::Store;
 
-/// How long an object counts as watched without another word.
+/// How long a topic counts as watched without another word.
 const WATCHED_FOR: Duration = Duration::from_secs(10);
 
 /// Everyone who listens, and what is watched.
@@ -23,7 +22,7 @@ pub(crate) struct Bus {
     loss: u64,
     twice: u64,
     lines: Mutex<Vec<Arc<Mailbox>>>,
-    watched: Mutex<BTreeMap<ObjectId, Instant>>,
+    watched: Mutex<BTreeMap<Topic, Instant>>,
 }
 
 /// What is on its way to one server.
@@ -84,20 +83,20 @@ impl Bus {
         }
     }
 
-    fn watch(&self, objects: &BTreeSet<ObjectId>) {
+    fn watch(&self, topics: &BTreeSet<Topic>) {
         let (mut watched, time) = (lock(&self.watched), Instant::now());
         watched.retain(|_, until| *until > time);
-        watched.extend(objects.iter().map(|object| (object.clone(), time + WATCHED_FOR)));
+        watched.extend(topics.iter().map(|topic| (topic.clone(), time + WATCHED_FOR)));
     }
 
-    fn tell_changed(&self, changed: &BTreeSet<ObjectId>) {
-        let time = Instant::now();
-        let watched: Vec<ObjectId> = {
+    fn tell_watched(&self, news: &News) {
+        let (time, mut heard) = (Instant::now(), news.clone());
+        if let News::Of(topics) = &mut heard {
             let watched = lock(&self.watched);
-            changed.iter().filter(|object| watched.get(object).is_some_and(|until| *until > time)).cloned().collect()
-        };
-        if !watched.is_empty() {
-            self.tell(&Heard::News(News::Counts(watched)));
+            topics.retain(|topic| topic.is_for_all() || watched.get(topic).is_some_and(|until| *until > time));
+        }
+        if !heard.is_empty() {
+            self.tell(&Heard::News(heard));
         }
     }
 }
@@ -151,36 +150,34 @@ impl Line for SimLine {
         }
     }
 
-    async fn beat(&mut self, watching: &BTreeSet<ObjectId>, leases: &[Lease]) -> Result<Beat, StoreError> {
-        let held = self.link.call(|| {
-            self.bus.watch(watching);
-            leases.iter().copied().filter(|work| self.store.lease(*work, self.mailbox.server)).collect()
+    async fn beat(&mut self, here: &Here<'_>) -> Result<Beat, StoreError> {
+        let server = self.mailbox.server;
+        let beat = self.link.call(|| {
+            self.bus.watch(here.watching);
+            let share = if here.shares { self.store.leases.share(server) } else { Share::default() };
+            (self.store.leases.take(here.leases, here.leases.len(), server), share)
         });
-        Ok(Beat { watched: true, missed: false, leases: held.await? })
+        let (leases, share) = beat.await?;
+        Ok(Beat { watched: true, missed: false, leases, share })
     }
 
-    async fn watch(&mut self, _attended: &BTreeSet<ObjectId>, new: &BTreeSet<ObjectId>) -> Result<(), StoreError> {
+    async fn watch(&mut self, _attended: &BTreeSet<Topic>, new: &BTreeSet<Topic>) -> Result<(), StoreError> {
         self.link.call(|| self.bus.watch(new)).await
     }
 
-    async fn tell(&mut self, changed: &BTreeSet<ObjectId>, words: &BTreeSet<Word>) -> Result<(), StoreError> {
-        let telling = self.link.call(|| {
-            self.bus.tell_changed(changed);
-            words.iter().for_each(|word| self.bus.tell(&Heard::News(word.news())));
-        });
-        telling.await
+    async fn tell(&mut self, news: &News) -> Result<(), StoreError> {
+        self.link.call(|| self.bus.tell_watched(news)).await
     }
 
-    async fn lease(&mut self, work: Lease) -> Result<bool, StoreError> {
-        self.link.call(|| self.store.lease(work, self.mailbox.server)).await
+    async fn lease(&mut self, work: &[Lease], at_most: usize) -> Result<Vec<Lease>, StoreError> {
+        self.link.call(|| self.store.leases.take(work, at_most, self.mailbox.server)).await
     }
 
-    async fn release(&mut self, work: Lease) -> Result<(), StoreError> {
-        self.link.call(|| self.store.release(work, self.mailbox.server)).await
+    async fn release(&mut self, work: &[Lease]) -> Result<(), StoreError> {
+        self.link.call(|| self.store.leases.release(work, self.mailbox.server)).await
     }
 
     async fn leave(&mut self, leases: &[Lease]) -> Result<(), StoreError> {
-        let server = self.mailbox.server;
-        self.link.call(|| leases.iter().for_each(|work| self.store.release(*work, server))).await
+        self.link.call(|| self.store.leases.leave(leases, self.mailbox.server)).await
     }
 }

@@ -30,8 +30,8 @@ fn a_server_that_gathers_anew_at_every_event_is_found() {
 }
 
 #[test]
-fn a_server_that_cleans_by_its_own_clock_is_found() {
-    is_found(Flaw::CleansByOwnClock, "for nothing");
+fn a_server_that_looks_for_what_is_due_by_its_own_clock_is_found() {
+    is_found(Flaw::LooksByOwnClock, "for nothing");
 }
 
 #[test]
@@ -42,4 +42,10 @@ fn a_store_that_checks_nothing_is_found() {
 #[test]
 fn a_store_that_loses_commits_is_found() {
     is_found(Flaw::LosesCommits, "");
+}
+
+#[test]
+fn work_that_nobody_takes_over_is_found() {
+    is_found(Flaw::LeasesForEver, "was due");
+    is_found(Flaw::LeasesForEver, "not shared");
 }

@@ -1,5 +1,4 @@
-//! Carries jobs to their end, a step a commit, and then cleans up.
-//! What a stop interrupts is taken up at the next start.
+//! Carries jobs to their end, a step a commit. What a stop interrupts is taken up at the next start.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +9,11 @@ use tally_core::reply::Reply;
 use tally_core::limits::SWEEP_EDGES_MAX;
 use tally_core::rows::{Job, JobId, Key, ListKey, Row, Side, Work};
 use tally_core::view::Wants;
-use tally_engine::{Clock, Engine, Lease, Place, Range, Runner, Together};
+use tally_engine::{Engine, Lease, Place, Range, Runner, Together};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::Error;
-use crate::clean::{self, Cleaning};
 use crate::verify::{self, Verifying};
 
 /// How often to look for work that nobody announced, or whose announcement was lost.
@@ -35,9 +33,7 @@ const JOBS_AT_ONCE: usize = 64;
 pub(crate) struct Carrier<E> {
     pub(crate) engine: Arc<E>,
     pub(crate) runner: Runner,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) look_every: Option<Duration>,
-    pub(crate) cleaning: Cleaning,
     /// Whether it is.
     pub(crate) carries: Arc<AtomicBool>,
 }
@@ -71,8 +67,8 @@ impl<E: Engine> Carrier<E> {
         }
     }
 
-    /// Does what there is to do, unless another server does; that one hears of new work too. Jobs come first, and
-    /// cleaning is a bounded piece of work between two looks for them. Says how long to wait for the next look.
+    /// Does what there is to do, unless another server does; that one hears of new work too. Says how long to wait for the next
+    /// look.
     async fn work(&self, verifying: &mut JoinSet<()>) -> Result<Duration, Error> {
         let carries = self.engine.lease(Lease::Jobs).await?;
         self.carries.store(carries, Ordering::Relaxed);
@@ -80,9 +76,7 @@ impl<E: Engine> Carrier<E> {
             return Ok(TAKE_OVER_EVERY);
         }
         self.verify(verifying).await?;
-        let done = self.jobs(verifying).await;
-        let more = clean::clean(&*self.engine, &self.runner, &*self.clock, self.cleaning).await;
-        let more = done? | more?;
+        let more = self.jobs(verifying).await?;
         Ok(if more { Duration::ZERO } else { self.look_every.unwrap_or(LOOK_EVERY) })
     }
 

@@ -15,7 +15,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod clean;
 mod copy;
 mod engines;
 mod error;
@@ -36,7 +35,8 @@ use tally_core::operation::Wakes;
 use tally_core::reply::EdgeReply;
 
 use tally_core::{Answer, Auth, Catalog, Name, ObjectId, Operation, Query, Question, SubjectId, Timestamp};
-use tally_engine::{Clock, Engine, News, Runner, RunnerOptions, StoreError, SystemClock, Together};
+use tally_engine::due::{Bell, DueOptions, DueWork};
+use tally_engine::{Clock, Engine, Runner, RunnerOptions, StoreError, SystemClock, Together, Topic};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -73,9 +73,9 @@ pub struct Options {
     /// How often to look for what other servers may have said in vain; left out, often enough that all of it is known
     /// within a minute.
     pub look_every: Option<Duration>,
-    /// Wrong on purpose, so that the simulator can see that it is found: cleaning goes by this server's own clock.
+    /// Wrong on purpose, so that the simulator can see that it is found: what is due goes by this server's own clock.
     #[doc(hidden)]
-    pub cleans_by_own_clock: bool,
+    pub looks_by_own_clock: bool,
 }
 
 /// An open Tally. Clones share it.
@@ -124,13 +124,16 @@ impl<E: Engine> Tally<E> {
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let watch = engine.is_shared().then(|| {
             let engine = engine.clone();
-            Box::new(move |objects, watched| engine.watch(objects, watched)) as live::Watch
+            let topics = |objects: Vec<ObjectId>| objects.into_iter().map(Topic::Counts).collect();
+            Box::new(move |objects, watched| engine.watch(topics(objects), watched)) as live::Watch
         });
         let hub = Arc::new(Hub::new(options.subscriptions_max, watch));
         let catalog = Arc::new(options.catalog);
+        let bell = Arc::new(Bell::new(catalog.clone()));
         let observer: tally_engine::runner::Observer = {
-            let (hub, engine, outer) = (hub.clone(), engine.clone(), options.observer);
+            let (hub, engine, bell, outer) = (hub.clone(), engine.clone(), bell.clone(), options.observer);
             Arc::new(move |settled| {
+                bell.hear(settled);
                 if engine.is_shared() {
                     // Others commit too: the counts are read anew, so that nobody sees them run backwards.
                     engine.tell_changed(&settled.totals);
@@ -177,10 +180,12 @@ impl<E: Engine> Tally<E> {
             tasks.push(tokio::spawn(follower.run(stopped.clone())));
         }
         let (carries, look_every) = (tally.inner.carries_jobs.clone(), options.look_every);
-        let cleaning =
-            clean::Cleaning { jobs_ttl_ms: tally.inner.catalog.jobs_ttl_ms, by_own_clock: options.cleans_by_own_clock };
-        let carrier = jobs::Carrier { engine, runner, clock, look_every, cleaning, carries };
-        tasks.push(tokio::spawn(carrier.run(tally.inner.new_job.clone(), stopped)));
+        let carrier = jobs::Carrier { engine: engine.clone(), runner: runner.clone(), look_every, carries };
+        tasks.push(tokio::spawn(carrier.run(tally.inner.new_job.clone(), stopped.clone())));
+        let (catalog, due) =
+            (tally.inner.catalog.clone(), DueOptions { look_every, by_own_clock: options.looks_by_own_clock });
+        let due = DueWork { engine, runner, clock, catalog, options: due, bell };
+        tasks.push(tokio::spawn(due.run(stopped)));
         drop(tasks);
         Ok(tally)
     }
@@ -199,11 +204,11 @@ impl<E: Engine> Tally<E> {
             // Also when the answer was lost: it may have been done.
             if begins_job {
                 tally.inner.new_job.notify_one();
-                tally.inner.engine.tell(News::Jobs);
+                tally.inner.engine.tell(Topic::Jobs);
             }
             if changes_keys {
                 tally.inner.new_keys.notify_one();
-                tally.inner.engine.tell(News::Keys);
+                tally.inner.engine.tell(Topic::Keys);
             }
             decided
         });

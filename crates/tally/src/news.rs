@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
 use tally_core::{Catalog, ObjectId};
-use tally_engine::{Engine, News, StoreError, Together};
+use tally_engine::{Engine, News, StoreError, Together, Topic};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -65,9 +65,7 @@ impl<E: Engine> Follower<E> {
         let mut taken = 0;
         while let Some(news) = next.take() {
             match news {
-                News::Counts(changed) => objects.extend(changed),
-                News::Keys => self.new_keys.notify_one(),
-                News::Jobs => self.new_job.notify_one(),
+                News::Of(topics) => objects.extend(topics.into_iter().filter_map(|topic| self.act_on(topic))),
                 News::Anything => {
                     self.new_keys.notify_one();
                     self.new_job.notify_one();
@@ -84,6 +82,16 @@ impl<E: Engine> Follower<E> {
             tracing::warn!(%error, "live counts could not be read; they are read again");
             *unread = objects;
         }
+    }
+
+    /// Has whoever minds a topic look at it. Gives the object whose counts are to be read.
+    fn act_on(&self, topic: Topic) -> Option<ObjectId> {
+        match topic {
+            Topic::Counts(object) => return Some(object),
+            Topic::Keys => self.new_keys.notify_one(),
+            Topic::Jobs => self.new_job.notify_one(),
+        }
+        None
     }
 
     async fn refresh(&self, objects: &BTreeSet<ObjectId>) -> Result<(), StoreError> {

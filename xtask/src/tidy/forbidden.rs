@@ -10,6 +10,7 @@ const UNSAFE: &[(&str, &str)] = &[];
 /// Files of tests that may sleep, and why.
 const SLEEPS: &[(&str, &str)] = &[
     ("crates/simulator/tests/follow.rs", "virtual time: nothing waits for a clock"),
+    ("crates/engine/tests/due.rs", "virtual time: nothing waits for a clock"),
     ("crates/cli/tests/cli/world.rs", "`until` polls another process for a condition, with a bound"),
     ("crates/cli/tests/support/wait.rs", "`until` polls another process for a condition, with a bound"),
 ];

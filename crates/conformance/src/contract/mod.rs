@@ -3,6 +3,7 @@
 mod bounds;
 mod commit;
 mod conflict;
+mod due;
 mod ids;
 mod orders;
 mod ranges;
@@ -54,6 +55,8 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             every_row_is_scanned_once,
             an_edge_that_comes_back_is_scanned,
             rows_are_scanned_behind_one_that_has_gone;
+        due:
+            what_is_due_is_found_by_its_partitions;
         ids:
             ids_that_look_alike_are_not_the_same,
             ids_that_begin_alike_have_lists_of_their_own;

@@ -5,6 +5,7 @@ mod amounts;
 mod broken;
 mod clocks;
 mod counting;
+mod due;
 mod ended;
 mod forgetting;
 mod history;
@@ -18,7 +19,9 @@ mod recorder;
 mod servers;
 mod stopped;
 mod sweepers;
+mod topics;
 mod truth;
+mod worker;
 
 use crate::{Case, EngineFactory, cases};
 
@@ -67,6 +70,13 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             who_is_alone_on_a_board_leads_it,
             two_who_pass_each_other_are_told_of_one_order,
             who_reached_a_score_first_is_told_so;
+        due:
+            what_is_due_is_done_once_by_three_servers,
+            what_a_dead_server_had_is_taken_over,
+            what_is_due_goes_by_the_time_of_the_store,
+            a_server_that_lost_its_lease_acts_late_and_changes_nothing;
+        topics:
+            a_topic_is_told_to_those_who_watch_it;
         stopped:
             a_server_that_stops_halfway_leaves_no_harm;
     ]

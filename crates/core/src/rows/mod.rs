@@ -4,6 +4,7 @@ mod base64;
 mod cell;
 mod columns;
 mod declared;
+mod due;
 mod order;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use crate::verify::rows::{DriftItem, VerifyReport};
 pub(crate) use base64::as_base64;
 pub use cell::{Cell, Cells, Type};
 pub use declared::{Column, Declared, Due, Guard, Home, Ordered, RowKind};
+pub use due::{DUE_PARTITIONS, Partitions};
 pub use order::{Among, Moved, OrderKey, Place, Standing};
 pub use total::{Number, TotalKey, TotalOf};
 

@@ -1,12 +1,17 @@
 //! What servers on one store tell each other: one task that listens, tells and holds leases, for every store that several
 //! servers share.
 //!
-//! A server says whose counts are watched on it. Another one that changes such a count tells so, at most every few
-//! milliseconds, and whoever hears it reads the count anew: so what is shown never runs backwards, however many servers
-//! write. A message may be lost, with a connection or with the server that had it; when that is noticed, everything
-//! watched is read again. What cannot be noticed is read again now and then, by whoever listens.
+//! A server says which topics are watched on it, such as the counts of an object. Another one that changes something about one
+//! tells so, at most every few milliseconds, and whoever hears it reads anew: so what is shown never runs backwards, however
+//! many servers write. A message may be lost, with a connection or with the server that had it; when that is noticed,
+//! everything watched is read again. What cannot be noticed is read again now and then, by whoever listens.
+//!
+//! With every beat a server also says what work it holds, and hears how many servers there are: so each knows its share of
+//! the partitions of what is due, gives back what it has too many of and takes what is free. What a server that died held
+//! lapses, and is taken by the others at their next beats.
 
 mod notes;
+mod share;
 mod task;
 
 use std::collections::BTreeSet;
@@ -14,12 +19,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tally_core::ObjectId;
-use tally_core::rows::{TotalKey, TotalOf};
-use tokio::sync::oneshot;
+use tally_core::rows::{Partitions, TotalKey, TotalOf};
+use tokio::sync::{oneshot, watch};
 
-use crate::{Lease, News, StoreError};
+use crate::{Lease, News, StoreError, Topic};
 use notes::{Ask, Shared};
+pub use share::Share;
 use task::Task;
 
 /// How a store lets servers talk.
@@ -36,35 +41,38 @@ pub trait Line: Send {
     /// Waits for a message; none when the connection is lost. It may be asked again after it was not waited for.
     fn hear(&mut self) -> impl Future<Output = Option<Heard>> + Send;
 
-    /// Says every few seconds that this server is there, watches these objects and does this work.
-    fn beat(
-        &mut self,
-        watching: &BTreeSet<ObjectId>,
-        leases: &[Lease],
-    ) -> impl Future<Output = Result<Beat, StoreError>> + Send;
+    /// Says every few seconds that this server is there, watches these topics and does this work.
+    fn beat(&mut self, here: &Here<'_>) -> impl Future<Output = Result<Beat, StoreError>> + Send;
 
-    /// Says which objects are watched here, and which of them nobody was told of before.
+    /// Says which topics are watched here, and which of them nobody was told of before.
     fn watch(
         &mut self,
-        watching: &BTreeSet<ObjectId>,
-        new: &BTreeSet<ObjectId>,
+        watching: &BTreeSet<Topic>,
+        new: &BTreeSet<Topic>,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Tells every server, this one too: of these counts those that somebody watches, and each of the words.
-    fn tell(
-        &mut self,
-        changed: &BTreeSet<ObjectId>,
-        words: &BTreeSet<Word>,
-    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Tells every server, this one too: of these topics those that are for all and those that somebody watches.
+    fn tell(&mut self, news: &News) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Takes a piece of work, or goes on holding it; false if another server has it.
-    fn lease(&mut self, work: Lease) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// Takes pieces of work, or goes on holding them: the first ones that no other server has, so many at most. Gives those
+    /// that this server has now. One call, however many there are.
+    fn lease(&mut self, work: &[Lease], at_most: usize) -> impl Future<Output = Result<Vec<Lease>, StoreError>> + Send;
 
-    /// Gives it back.
-    fn release(&mut self, work: Lease) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Gives them back.
+    fn release(&mut self, work: &[Lease]) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Leaves in good order, so that nobody waits for this server.
     fn leave(&mut self, leases: &[Lease]) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+/// What a server says of itself.
+pub struct Here<'a> {
+    /// What is watched on it.
+    pub watching: &'a BTreeSet<Topic>,
+    /// The work that it holds, as far as it knows.
+    pub leases: &'a [Lease],
+    /// Whether it takes part in what is due.
+    pub shares: bool,
 }
 
 /// What came over a line.
@@ -87,42 +95,8 @@ pub struct Beat {
     pub missed: bool,
     /// The work that is still held.
     pub leases: Vec<Lease>,
-}
-
-/// News in one word.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Word {
-    /// API keys have changed.
-    Keys,
-    /// There is a new job.
-    Jobs,
-    /// Look at everything again.
-    Anything,
-}
-
-impl Word {
-    /// As it is sent.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Keys => "keys",
-            Self::Jobs => "jobs",
-            Self::Anything => "anything",
-        }
-    }
-
-    /// As it was sent.
-    pub fn read(text: &str) -> Option<Self> {
-        [Self::Keys, Self::Jobs, Self::Anything].into_iter().find(|word| word.text() == text)
-    }
-
-    /// What it says.
-    pub fn news(self) -> News {
-        match self {
-            Self::Keys => News::Keys,
-            Self::Jobs => News::Jobs,
-            Self::Anything => News::Anything,
-        }
-    }
+    /// This server's place among those that take part in what is due; of no account for one that does not.
+    pub share: Share,
 }
 
 /// The handle of the task, which starts when it is first needed.
@@ -162,10 +136,20 @@ impl Follower {
         self.ask(Ask::Release(work));
     }
 
-    /// Says that these objects are watched here, or are no more.
-    pub fn watch(&self, objects: Vec<ObjectId>, watched: bool) {
+    /// Takes part in what is due.
+    pub fn share(&self) {
+        self.ask(Ask::Share);
+    }
+
+    /// The partitions that this server has. None while it cannot be known.
+    pub fn partitions(&self) -> watch::Receiver<Partitions> {
+        self.shared.partitions.subscribe()
+    }
+
+    /// Says that these topics are watched here, or are no more.
+    pub fn watch(&self, topics: Vec<Topic>, watched: bool) {
         self.begin();
-        self.shared.watch(objects, watched);
+        self.shared.watch(topics, watched);
     }
 
     /// Tells who watches one of them that these totals have changed.
@@ -179,17 +163,14 @@ impl Follower {
             TotalOf::Subject(..) | TotalOf::Number(_) => None,
         });
         self.begin();
-        self.shared.changed(objects.cloned());
+        self.shared.tell(News::of(objects.cloned().map(Topic::Counts)));
     }
 
-    /// Tells every server, this one too.
-    pub fn tell(&self, news: News) {
-        self.begin();
-        match news {
-            News::Counts(objects) => self.shared.changed(objects),
-            News::Keys => self.shared.say(Word::Keys),
-            News::Jobs => self.shared.say(Word::Jobs),
-            News::Anything => self.shared.say(Word::Anything),
+    /// Tells every server that watches it, this one too.
+    pub fn tell(&self, topic: Topic) {
+        if topic.is_for_all() || self.shared.is_watched() {
+            self.begin();
+            self.shared.tell(News::of([topic]));
         }
     }
 

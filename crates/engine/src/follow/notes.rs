@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tally_core::ObjectId;
-use tokio::sync::{Notify, oneshot};
+use tally_core::rows::Partitions;
+use tokio::sync::{Notify, oneshot, watch};
 
-use super::{Heard, Word, down};
-use crate::{Lease, News, StoreError};
+use super::{Heard, down};
+use crate::{Lease, News, StoreError, Topic};
 
-/// Changed objects that are told one by one. Of more it is said that anything may have changed.
-const CHANGED_MAX: usize = 10_000;
+/// Topics that are told one by one. Of more it is said that anything may have changed.
+const TOPICS_MAX: usize = 10_000;
 
 /// What needs an answer, or has its place in an order.
 pub(super) enum Ask {
     Lease(Lease, oneshot::Sender<Result<bool, StoreError>>),
     Release(Lease),
+    Share,
     Leave(oneshot::Sender<()>),
 }
 
@@ -25,39 +26,34 @@ pub(super) struct Shared {
     notes: Mutex<Notes>,
     /// There is something new to say or to answer.
     pub(super) asked: Notify,
-    heard: Mutex<Unread>,
+    /// What was heard and not yet taken.
+    heard: Mutex<News>,
     arrived: Notify,
     /// Whether anybody may be watching anything; where it is not known, somebody may.
     watched: AtomicBool,
+    /// The partitions that this server has.
+    pub(super) partitions: watch::Sender<Partitions>,
 }
 
 #[derive(Default)]
 struct Notes {
     asks: Vec<Ask>,
-    /// Objects that are watched here.
-    watching: BTreeSet<ObjectId>,
+    /// Topics that are watched here.
+    watching: BTreeSet<Topic>,
     /// Those of them that others do not know of yet.
-    unsaid: BTreeSet<ObjectId>,
+    unsaid: BTreeSet<Topic>,
     /// Whether what is watched has changed in any way.
     is_told_anew: bool,
-    /// Objects that changed here, not yet told.
-    changed: BTreeSet<ObjectId>,
-    /// Other news, not yet told.
-    words: BTreeSet<Word>,
+    /// What changed here, not yet told.
+    news: News,
     closed: bool,
-}
-
-/// What was heard and not yet taken.
-#[derive(Default)]
-struct Unread {
-    counts: BTreeSet<ObjectId>,
-    words: BTreeSet<Word>,
 }
 
 impl Default for Shared {
     fn default() -> Self {
         let (notes, asked, heard, arrived) = Default::default();
-        Self { notes, asked, heard, arrived, watched: AtomicBool::new(true) }
+        let partitions = watch::Sender::new(Partitions::NONE);
+        Self { notes, asked, heard, arrived, watched: AtomicBool::new(true), partitions }
     }
 }
 
@@ -81,27 +77,23 @@ impl Shared {
         });
     }
 
-    pub(super) fn watch(&self, objects: Vec<ObjectId>, watched: bool) {
+    pub(super) fn watch(&self, topics: Vec<Topic>, watched: bool) {
         self.note(|notes| {
             notes.is_told_anew = true;
-            for object in objects {
+            for topic in topics {
                 if watched {
-                    notes.unsaid.insert(object.clone());
-                    notes.watching.insert(object);
+                    notes.unsaid.insert(topic.clone());
+                    notes.watching.insert(topic);
                 } else {
-                    notes.unsaid.remove(&object);
-                    notes.watching.remove(&object);
+                    notes.unsaid.remove(&topic);
+                    notes.watching.remove(&topic);
                 }
             }
         });
     }
 
-    pub(super) fn changed(&self, objects: impl IntoIterator<Item = ObjectId>) {
-        self.note(|notes| notes.add_changed(objects));
-    }
-
-    pub(super) fn say(&self, word: Word) {
-        self.note(|notes| _ = notes.words.insert(word));
+    pub(super) fn tell(&self, news: News) {
+        self.note(|notes| notes.add(news));
     }
 
     pub(super) fn is_watched(&self) -> bool {
@@ -122,7 +114,8 @@ impl Shared {
 
     pub(super) async fn news(&self) -> News {
         loop {
-            if let Some(news) = lock(&self.heard).take() {
+            let news = std::mem::take(&mut *lock(&self.heard));
+            if !news.is_empty() {
                 return news;
             }
             self.arrived.notified().await;
@@ -140,10 +133,10 @@ impl Shared {
 
     pub(super) fn is_due(&self) -> bool {
         let notes = lock(&self.notes);
-        notes.is_told_anew || !notes.changed.is_empty() || !notes.words.is_empty()
+        notes.is_told_anew || !notes.news.is_empty()
     }
 
-    pub(super) fn watching(&self) -> BTreeSet<ObjectId> {
+    pub(super) fn watching(&self) -> BTreeSet<Topic> {
         lock(&self.notes).watching.clone()
     }
 
@@ -155,22 +148,24 @@ impl Shared {
     }
 
     /// What is watched here and which of it is new, if that has changed.
-    pub(super) fn take_watching(&self) -> Option<(BTreeSet<ObjectId>, BTreeSet<ObjectId>)> {
+    pub(super) fn take_watching(&self) -> Option<(BTreeSet<Topic>, BTreeSet<Topic>)> {
         let mut notes = lock(&self.notes);
         let changed = std::mem::take(&mut notes.is_told_anew);
         changed.then(|| (notes.watching.clone(), std::mem::take(&mut notes.unsaid)))
     }
 
-    pub(super) fn take_told(&self) -> (BTreeSet<ObjectId>, BTreeSet<Word>) {
-        let mut notes = lock(&self.notes);
-        (std::mem::take(&mut notes.changed), std::mem::take(&mut notes.words))
+    pub(super) fn take_told(&self) -> News {
+        std::mem::take(&mut lock(&self.notes).news)
     }
 
     /// What could not be told is told later; twice does no harm.
-    pub(super) fn put_back(&self, changed: BTreeSet<ObjectId>, words: BTreeSet<Word>) {
-        let mut notes = lock(&self.notes);
-        notes.words.extend(words);
-        notes.add_changed(changed);
+    pub(super) fn put_back(&self, news: News) {
+        lock(&self.notes).add(news);
+    }
+
+    /// What this server has now.
+    pub(super) fn hold(&self, partitions: Partitions) {
+        self.partitions.send_if_modified(|held| std::mem::replace(held, partitions) != partitions);
     }
 
     pub(super) fn set_watched(&self, watched: bool) {
@@ -190,36 +185,9 @@ impl Shared {
 }
 
 impl Notes {
-    fn add_changed(&mut self, objects: impl IntoIterator<Item = ObjectId>) {
-        self.changed.extend(objects);
-        if self.changed.len() > CHANGED_MAX {
-            self.changed.clear();
-            self.words.insert(Word::Anything);
-        }
-    }
-}
-
-impl Unread {
     fn add(&mut self, news: News) {
-        let word = match news {
-            News::Counts(objects) => return self.counts.extend(objects),
-            News::Keys => Word::Keys,
-            News::Jobs => Word::Jobs,
-            News::Anything => Word::Anything,
-        };
-        self.words.insert(word);
-    }
-
-    fn take(&mut self) -> Option<News> {
-        if self.words.remove(&Word::Anything) {
-            *self = Self::default();
-            return Some(News::Anything);
-        }
-        if let Some(word) = self.words.pop_first() {
-            return Some(word.news());
-        }
-        let counts = std::mem::take(&mut self.counts);
-        (!counts.is_empty()).then(|| News::Counts(counts.into_iter().collect()))
+        self.news.add(news);
+        self.news.bound(TOPICS_MAX);
     }
 }
 

@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout};
 
+use tally_core::rows::Partitions;
+
 use super::notes::{Ask, Shared, refuse};
-use super::{Heard, Line, Wire, down};
+use super::{Heard, Here, Line, Share, Wire, down};
 use crate::{Lease, News, StoreError};
 
 /// News that gathers within this goes out together.
@@ -27,6 +29,8 @@ pub(super) struct Task<W> {
     shared: Arc<Shared>,
     /// Work that this server holds.
     leases: Vec<Lease>,
+    /// Whether it takes part in what is due.
+    shares: bool,
     /// Wrong on purpose: every event moves the moment at which what gathers goes out.
     gathers_anew: bool,
 }
@@ -49,7 +53,7 @@ async fn within<T>(call: impl Future<Output = Result<T, StoreError>>) -> Result<
 
 impl<W: Wire> Task<W> {
     pub(super) fn new(wire: W, shared: Arc<Shared>, gathers_anew: bool) -> Self {
-        Self { wire, shared, leases: Vec::new(), gathers_anew }
+        Self { wire, shared, leases: Vec::new(), shares: false, gathers_anew }
     }
 
     pub(super) async fn run(mut self) {
@@ -60,6 +64,8 @@ impl<W: Wire> Task<W> {
                 Ok(mut line) => self.listen(&mut line).await,
                 Err(error) => Err(error),
             };
+            // Another server may have them soon.
+            self.shared.hold(Partitions::NONE);
             let Err(error) = lost else { break };
             tracing::warn!(%error, "listening to other servers failed; it is tried again");
             if self.rest().await.is_err() {
@@ -81,6 +87,7 @@ impl<W: Wire> Task<W> {
                 match ask {
                     Ask::Lease(_, answer) => refuse(answer),
                     Ask::Release(work) => self.leases.retain(|held| *held != work),
+                    Ask::Share => self.shares = true,
                     Ask::Leave(_) => return Err(Closed),
                 }
             }
@@ -89,13 +96,15 @@ impl<W: Wire> Task<W> {
 
     /// Works on one connection until it is lost, or nobody needs it any more.
     async fn listen(&mut self, line: &mut W::Line) -> Result<Closed, StoreError> {
-        for work in std::mem::take(&mut self.leases) {
-            if within(line.lease(work)).await? {
-                self.leases.push(work);
-            }
-        }
+        let leases = self.leases.clone();
         self.shared.forget_said();
         self.beat(line).await?;
+        // What lapsed meanwhile and nobody took. Partitions are shared anew with every beat.
+        let lapsed = |work: &Lease| work.partition().is_none() && !self.leases.contains(work);
+        let lapsed: Vec<Lease> = leases.into_iter().filter(lapsed).collect();
+        if !lapsed.is_empty() {
+            self.leases.extend(within(line.lease(&lapsed, lapsed.len())).await?);
+        }
         // What was said while nobody listened is lost.
         self.shared.hear(Heard::News(News::Anything));
         let mut beat_at = Instant::now() + BEAT;
@@ -132,7 +141,7 @@ impl<W: Wire> Task<W> {
             match ask {
                 Ask::Lease(_, answer) if failed.is_some() => refuse(answer),
                 Ask::Lease(work, answer) => {
-                    let leased = within(line.lease(work)).await;
+                    let leased = within(line.lease(&[work], 1)).await.map(|held| held.contains(&work));
                     if matches!(leased, Ok(true)) && !self.leases.contains(&work) {
                         self.leases.push(work);
                     }
@@ -143,7 +152,13 @@ impl<W: Wire> Task<W> {
                 Ask::Release(work) => {
                     self.leases.retain(|held| *held != work);
                     if failed.is_none() {
-                        failed = within(line.release(work)).await.err();
+                        failed = within(line.release(&[work])).await.err();
+                    }
+                }
+                Ask::Share => {
+                    self.shares = true;
+                    if failed.is_none() {
+                        failed = self.beat(line).await.err();
                     }
                 }
                 Ask::Leave(left) => {
@@ -163,14 +178,43 @@ impl<W: Wire> Task<W> {
         Closed
     }
 
-    /// Says that this server is there, and notices those that are no more.
+    /// Says that this server is there, notices those that are no more, and comes to its share of what is due.
     async fn beat(&mut self, line: &mut W::Line) -> Result<(), StoreError> {
-        let beat = within(line.beat(&self.shared.watching(), &self.leases)).await?;
+        let watching = self.shared.watching();
+        let here = Here { watching: &watching, leases: &self.leases, shares: self.shares };
+        let beat = within(line.beat(&here)).await?;
         self.shared.set_watched(beat.watched);
         self.leases = beat.leases;
         if beat.missed {
             self.shared.hear(Heard::News(News::Anything));
         }
+        self.share(line, beat.share).await
+    }
+
+    fn held(&self) -> Partitions {
+        self.leases.iter().filter_map(|work| work.partition()).collect()
+    }
+
+    /// Gives back what it has too many of, or takes what it has too few of, as far as it is free.
+    async fn share(&mut self, line: &mut W::Line, share: Share) -> Result<(), StoreError> {
+        if !self.shares {
+            return Ok(());
+        }
+        let too_many = share.too_many(self.held());
+        if !too_many.is_empty() {
+            self.leases.retain(|work| work.partition().is_none_or(|partition| !too_many.contains(partition)));
+            // Nothing more is begun in them before another server may.
+            self.shared.hold(self.held());
+            let work: Vec<Lease> = Lease::of(too_many).collect();
+            within(line.release(&work)).await?;
+        }
+        let (wanted, count) = share.too_few(self.held());
+        if count > 0 {
+            let wanted: Vec<Lease> = wanted.into_iter().map(Lease::Due).collect();
+            let taken = within(line.lease(&wanted, count)).await?;
+            self.leases.extend(taken);
+        }
+        self.shared.hold(self.held());
         Ok(())
     }
 
@@ -183,15 +227,15 @@ impl<W: Wire> Task<W> {
                 self.shared.set_watched(true);
             }
             // Whoever watches has read already; what changed before the others knew is read again.
-            self.shared.hear(Heard::News(News::Counts(new.into_iter().collect())));
+            self.shared.hear(Heard::News(News::Of(new)));
         }
-        let (changed, words) = self.shared.take_told();
-        if changed.is_empty() && words.is_empty() {
+        let news = self.shared.take_told();
+        if news.is_empty() {
             return Ok(());
         }
-        let told = within(line.tell(&changed, &words)).await;
+        let told = within(line.tell(&news)).await;
         if told.is_err() {
-            self.shared.put_back(changed, words);
+            self.shared.put_back(news);
         }
         told
     }

@@ -15,7 +15,7 @@ use tally_core::{Catalog, Refusal};
 use tokio::sync::mpsc;
 
 use super::queue::Ticket;
-use super::{Failure, Pending, Settled, is_broken};
+use super::{Failure, MadeDue, Pending, Settled, is_broken};
 use crate::{Clock, CommitError, Committed, Engine, Mark, Seen, StoreError, Together, TooLarge};
 
 /// Conflicts in a row before a batch is split.
@@ -279,6 +279,7 @@ impl Draft {
             commands: tickets.iter().map(|ticket| ticket.weight).sum(),
             conflicts,
             broken: self.decided.iter().filter(|decided| is_broken(decided)).count(),
+            due: MadeDue::of(&self.changes),
         };
         Pending { mark: committed.mark, answers: tickets.into_iter().zip(self.decided).collect(), settled }
     }

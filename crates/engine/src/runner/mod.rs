@@ -10,8 +10,8 @@ use tally_core::command::{Call, Command, Decided};
 use tally_core::reply::Reply;
 
 use tally_core::hash::fingerprint;
-use tally_core::rows::TotalKey;
-use tally_core::time::Stamp;
+use tally_core::rows::{Changes, RowKind, TotalKey};
+use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
 use tally_core::{Catalog, Refusal};
 use tokio::sync::mpsc;
@@ -71,6 +71,33 @@ pub struct Settled {
     pub conflicts: u32,
     /// Decisions that broke an internal check.
     pub broken: usize,
+    /// When rows that it wrote are due: of each kind and partition the soonest.
+    pub due: Vec<MadeDue>,
+}
+
+/// A row that was written is due.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct MadeDue {
+    /// Its kind.
+    pub kind: RowKind,
+    /// Its partition.
+    pub partition: u8,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl MadeDue {
+    /// Of everything that was written, of each kind and partition the soonest.
+    fn of(changes: &Changes) -> Vec<Self> {
+        let due = changes.rows.iter().filter_map(|(key, change)| {
+            let at = change.after.as_ref()?.due()?;
+            Some(Self { kind: key.kind(), partition: key.partition(), at })
+        });
+        let mut due: Vec<Self> = due.collect();
+        due.sort();
+        due.dedup_by_key(|due| (due.kind, due.partition));
+        due
+    }
 }
 
 /// What is told of every batch, after it is durable and before it is answered.

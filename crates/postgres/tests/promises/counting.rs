@@ -4,7 +4,9 @@ use std::sync::Arc;
 use tally_core::command::{Add, Attend, Call, ChangeScore, Command, ScoreChange};
 use tally_core::reply::{CounterReply, Reply, ScoreReply};
 
-use tally_core::rows::{Among, BoardKey, Changes, CountKey, Key, Row, Score, ScoreKey, Standing, TotalKey};
+use tally_core::rows::{
+    Among, BoardKey, Changes, CountKey, Key, Partitions, Row, RowKind, Score, ScoreKey, Standing, TotalKey,
+};
 use tally_core::view::{Reading, View, Wants};
 use tally_core::{KeyId, Stamp, SubjectId, Timestamp};
 use tally_engine::{CommitError, Engine, Mark, OrderFrom, Range, Seen};
@@ -284,6 +286,40 @@ async fn boards_of_an_older_store_say_how_they_were_filled() {
         outside.0.query("SELECT board, dense, cardinality(seasons) FROM board ORDER BY board", &[]).await.unwrap();
     let rows: Vec<(String, bool, i32)> = rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
     assert_eq!(rows, [("points".into(), false, 0), ("weekly".into(), true, 1)]);
+}
+
+/// The partitions of rows that were there are counted in SQL: as the server counts those of new ones.
+#[tokio::test]
+async fn what_is_due_in_an_older_store_is_found_by_its_partitions() {
+    let url = shared("");
+    let outside = Outsider::of(&url).await;
+    let schema = tally_postgres::Options::parse(&url).unwrap().schema;
+    outside
+        .run(&format!(
+            "CREATE SCHEMA {schema}; {} {} {}
+             CREATE TABLE migration (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
+             INSERT INTO migration (version) VALUES (1), (2), (3);
+             INSERT INTO replay SELECT 'app', 'k' || n || 'é', '[]', '{{}}', now() FROM generate_series(1, 100) AS n;
+             INSERT INTO rate_limit SELECT 'posting', k, '{{\"log\":[]}}', now()
+             FROM unnest(ARRAY['', '}}', '}}a', '%', '%}}', 'a}}b', '{{', 'é', 'user:1', 'user:2']) AS k",
+            include_str!("../../migrations/0001_tables.sql"),
+            include_str!("../../migrations/0002_counting.sql"),
+            include_str!("../../migrations/0003_boards_say_how_they_are_ranked.sql")
+        ))
+        .await;
+    let store = Store::on(engine(&url), tally_engine::SystemClock).await;
+    for (kind, rows) in [(RowKind::Replay, 100), (RowKind::Limit, 10)] {
+        let mut found = 0;
+        for partition in Partitions::ALL.iter() {
+            let (from, before) = (Timestamp(0), Timestamp(u64::MAX >> 20));
+            let range = Range::Due { kind, partitions: Partitions::one(partition), from, before };
+            for (key, _) in store.engine.scan(&range, 1_000).await.unwrap().items {
+                assert_eq!(key.partition(), partition, "{key:?}");
+                found += 1;
+            }
+        }
+        assert_eq!(found, rows, "{kind:?}");
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use tally_core::relation;
 use tally_core::reply::Reply;
 
 use tally_core::ObjectId;
-use tally_engine::{Engine, News, Together};
+use tally_engine::{Engine, News, Together, Topic};
 use tally_testing::{Cut, Direction, Proxy};
 
 use crate::ledger::Hands;
@@ -153,17 +153,17 @@ async fn a_partition_is_said_to_be_one_and_ends() {
 async fn news_that_was_on_its_way_when_the_connection_broke_is_told_again() {
     let (proxy, url, direct) = proxied("");
     let (teller, listener) = (Store::open(&url).await, Store::open(&direct).await);
-    let post = ObjectId::new("post:news").unwrap();
+    let post = Topic::Counts(ObjectId::new("post:news").unwrap());
     listener.engine.watch(vec![post.clone()], true);
     let hear = async |wanted: News| {
         until("news comes", async || (listener.engine.news().await == wanted).then_some(())).await;
     };
-    hear(News::Counts(vec![post.clone()])).await;
-    teller.engine.tell(News::Jobs);
-    hear(News::Jobs).await;
+    hear(News::of([post.clone()])).await;
+    teller.engine.tell(Topic::Jobs);
+    hear(News::of([Topic::Jobs])).await;
     proxy.cut_when(Cut::Before, once(|side, bytes| side == Direction::Request && holds(bytes, "post:news")));
-    teller.engine.tell(News::Counts(vec![post.clone()]));
-    hear(News::Counts(vec![post])).await;
+    teller.engine.tell(post.clone());
+    hear(News::of([post])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +181,7 @@ async fn a_server_that_was_taken_for_gone_says_again_what_is_watched_on_it() {
     let url = shared("");
     let listener = Store::open(&url).await;
     let outside = Outsider::of(&url).await;
-    listener.engine.watch(vec![ObjectId::new("post:1").unwrap()], true);
+    listener.engine.watch(vec![Topic::Counts(ObjectId::new("post:1").unwrap())], true);
     let is_watched = async || (outside.number("SELECT count(*) FROM watch").await == 1).then_some(());
     until("it is watched", is_watched).await;
     outside.run("WITH gone AS (DELETE FROM server) DELETE FROM watch").await;

@@ -5,8 +5,8 @@ use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, PutObject,
 
 use tally_core::meta::Meta;
 use tally_core::rows::{
-    BoardKey, CountKey, EdgeKey, Key, ListKey, OrderKey, Row, RowKind, Score, ScoreKey, Side, Standing, Ticket,
-    TicketKey, TicketState,
+    BoardKey, CountKey, EdgeKey, Key, ListKey, OrderKey, Partitions, Row, RowKind, Score, ScoreKey, Side, Standing,
+    Ticket, TicketKey, TicketState,
 };
 use tally_core::time::Stamp;
 use tally_core::view::{View, Wants};
@@ -33,8 +33,8 @@ INSERT INTO subject_total (subject, relation, n)
 SELECT 'someone-' || n, 'shelf', 0 FROM generate_series(1, $ / 10) AS n;
 INSERT INTO object (object, attributes, created_at, updated_at)
 SELECT 'thing:' || n, '{}', now(), now() FROM generate_series(1, $ / 10) AS n;
-INSERT INTO replay (caller, key, fields, answer, expires_at)
-SELECT 'caller', 'key-' || n, '[]', '{}', timestamptz '2100-01-01' + n * interval '1 second'
+INSERT INTO replay (caller, key, fields, answer, expires_at, due_partition)
+SELECT 'caller', 'key-' || n, '[]', '{}', timestamptz '2100-01-01' + n * interval '1 second', n % 64
 FROM generate_series(1, $ / 10) AS n;
 INSERT INTO job (id, work, before_us, edges, created_at, finished_at)
 SELECT 'job_' || lpad(to_hex(n), 16, '0'), '{}', 0, 0, now(), now() FROM generate_series(1, $ / 10) AS n";
@@ -58,7 +58,7 @@ SELECT 'ticket:sale', height, CASE WHEN n = 0 THEN -9223372036854775808 ELSE -1 
 FROM (SELECT seq, row_number() OVER (ORDER BY seq) - 1 AS n FROM ticket WHERE state = 'WAITING') AS placed,
      generate_series(0, 2) AS height WHERE n % (64 ^ (height + 1))::int8 = 0;
 INSERT INTO object_total (object, relation, kind, n) SELECT 'key-' || n, 'views', '#', n FROM generate_series(1, $ / 10) AS n;
-INSERT INTO rate_limit SELECT 'posting', 'key-' || n, '{\"log\":[]}', timestamptz '2100-01-01' + n * interval '1 second'
+INSERT INTO rate_limit SELECT 'posting', 'key-' || n, '{\"log\":[]}', timestamptz '2100-01-01' + n * interval '1 second', n % 64
 FROM generate_series(1, $ / 10) AS n;
 INSERT INTO unique_count SELECT 'dau', 'key-' || n, '' FROM generate_series(1, $ / 10) AS n;
 INSERT INTO attendee SELECT 'daily', 'who-' || n, n, '', '' FROM generate_series(1, $ / 10) AS n;
@@ -87,7 +87,11 @@ async fn each_kind_of_counting(store: &Store, round: usize) {
     let at = ScoreKey { board: board.clone(), member: who }.place(at);
     each_page(store, round, &board.clone().into(), at).await;
     each_of_a_queue(store, round).await;
-    store.engine.scan(&Range::due(RowKind::Limit, Timestamp(1)), 50).await.unwrap();
+    for (partitions, full) in [(Partitions::one(7), 5), (Partitions::ALL, 5)] {
+        let (kind, from, before) = (RowKind::Limit, Timestamp(0), Timestamp(u64::MAX >> 20));
+        let page = store.engine.scan(&Range::Due { kind, partitions, from, before }, 5).await.unwrap();
+        assert!(round == 0 || page.items.len() == full);
+    }
     let score = Key::Score(ScoreKey { board, member: SubjectId::new("m5").unwrap() });
     let counter = Key::Counter(CountKey { name: name("views"), key: KeyId::new("key-5").unwrap() });
     for after in [score, counter] {

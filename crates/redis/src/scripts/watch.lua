@@ -1,8 +1,8 @@
--- Says that objects are watched for a while, and forgets those that nobody watches any more. Answers how many of them
+-- Says that topics are watched for a while, and forgets those that nobody watches any more. Answers how many of them
 -- were not known to be.
 --
 -- KEYS  watched
--- ARGV  milliseconds objects…
+-- ARGV  milliseconds topics…
 
 local now = redis.call('TIME')
 now = now[1] * 1000 + math.floor(now[2] / 1000)

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 use tally::core::command::Auth;
-use tally::core::query::CountQuery;
-use tally::core::query::JobQuery;
+use tally::core::query::{CountQuery, JobQuery};
 use tally::core::reply::JobReply;
 
 use tally::core::rows::{ChunkKey, JobId, Key, Row};

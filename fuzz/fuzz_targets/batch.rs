@@ -2,14 +2,14 @@
 //! edges.
 #![no_main]
 
-use tally_core::command::{Batch, Call, ChangeScore, Command};
-use tally_core::reply::Reply;
-use tally_core::{board};
-use libfuzzer_sys::fuzz_target;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
+
+use tally_core::command::{Batch, Call, ChangeScore, Command};
+use tally_core::reply::Reply;
+use tally_core::{Catalog, Key, Name, ReadPolicy, Refusal, RelationDef, Row, Stamp, Stop, TotalKey, View, board, decide};
+use libfuzzer_sys::fuzz_target;
 use tally_core::meta::{MetaShape, MetaType};
-use tally_core::{Catalog, Key, Name, ReadPolicy, Refusal, RelationDef, Row, Stamp, Stop, TotalKey, View, decide};
 
 static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
     let name = |text: &str| Name::new(text).expect("a plain name");

@@ -1,9 +1,8 @@
 //! A million members, random increments: every rank is that of a plain sort, with each policy of ties.
 
-use crate::progress::Progress;
-use crate::report::Report;
-use anyhow::{Result, bail};
 use std::collections::HashMap;
+
+use anyhow::{Result, bail};
 use tally::core::catalog::{BoardDef, Ties};
 use tally::core::command::{Auth, Batch, Call, ChangeScore, Command, ScoreChange};
 use tally::core::limits::PAGE_ITEMS_MAX;
@@ -12,6 +11,9 @@ use tally::core::reply::Reply;
 use tally::core::{Catalog, Name, SubjectId};
 use tally::{Options, Tally};
 use tally_testing::Folder;
+
+use crate::progress::Progress;
+use crate::report::Report;
 
 const BATCH: u64 = 500;
 /// Pages that are compared, spread over the whole board.

@@ -1,16 +1,18 @@
 //! Ranks on a board of ten million, on the embedded store, in process.
 
-use super::asks::first_score;
-use crate::progress::Progress;
-use crate::report::Report;
-use anyhow::{Context as _, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
 use tally::core::command::{Auth, Batch, Call, ChangeScore, Command, ScoreChange};
 use tally::core::query::StandingQuery;
 use tally::core::{Name, SubjectId};
 use tally::{Options, Tally};
 use tally_testing::{Folder, memory_bytes};
+
+use super::asks::first_score;
+use crate::progress::Progress;
+use crate::report::Report;
 
 const BATCH: u32 = 500;
 const READS: u32 = 20_000;

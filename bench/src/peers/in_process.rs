@@ -1,18 +1,20 @@
 //! Tally as a library: no HTTP, no other process, the same sync before every answer.
 
-use super::{SEED, SharedWorkload, lock};
-use crate::load::{self, Load, Measured};
-use crate::workload::{Shape, Workload};
-use anyhow::Result;
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+
+use anyhow::Result;
 use tally::core::command::{Batch, Call, Command, Relate};
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
 use tally::core::{Name, ObjectId, SubjectId};
 use tally::{Options, Tally};
 use tally_testing::{Folder, memory_bytes};
 use tokio::runtime::Runtime;
+
+use super::{SEED, SharedWorkload, lock};
+use crate::load::{self, Load, Measured};
+use crate::workload::{Shape, Workload};
 
 /// How this system is set up, for the report.
 pub(crate) const SETUP: &str = "Tally in process: the `tally` crate on the embedded store, sync always, defaults otherwise; \

@@ -2,11 +2,11 @@
 //! the job is, and whoever asks twice has one job.
 
 use std::sync::Arc;
+
 use tally_core::command::{
     Add, Attend, ChangeScore, Declare, DeleteObject, Forget, Restore, ScoreChange, Suspend, Sweep, Toggle,
 };
 use tally_core::reply::{EdgeReply, Reply};
-
 use tally_core::rows::{BoardKey, Key, Names, Row, ScoreKey, TotalKey};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;

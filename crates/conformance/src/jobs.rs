@@ -1,10 +1,10 @@
 //! Long work that is stopped between any two of its steps goes on as if nothing had been.
 
 use std::sync::Arc;
-use tally_core::command::{DeleteObject, Forget, Restore, Suspend};
-use tally_core::reply::Reply;
 
 use tally_core::Command;
+use tally_core::command::{DeleteObject, Forget, Restore, Suspend};
+use tally_core::reply::Reply;
 use tally_core::rows::{Edge, EdgeKey, JobId, Key, Row};
 use tally_core::view::Wants;
 use tally_engine::Engine;

@@ -1,10 +1,10 @@
 //! Short ways to name things.
 
 use std::sync::Arc;
-use tally_core::command::{Batch, Call, Command, PutObject, Relate, Unrelate};
 
 use serde_json::Value;
 use tally_core::catalog::{BoardDef, LimitDef, ReadPolicy, Ties};
+use tally_core::command::{Batch, Call, Command, PutObject, Relate, Unrelate};
 use tally_core::meta::Meta;
 use tally_core::rows::{Edge, EdgeKey, ListKey, ReplayKey, Side, TotalKey};
 use tally_core::time::Stamp;

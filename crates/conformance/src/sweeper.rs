@@ -6,10 +6,9 @@ use tally_core::rows::{EdgeKey, JobId, Key, ListKey, Row, Side, Work};
 use tally_core::time::Stamp;
 use tally_engine::{Engine, Failure, Place, Range};
 
-use crate::EngineFactory;
 use crate::running::Running;
 use crate::stand::Stand;
-use crate::walk;
+use crate::{EngineFactory, walk};
 
 /// How a sweep goes about it.
 #[derive(Clone, Copy)]

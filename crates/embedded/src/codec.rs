@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tally_core::Name;
 use tally_core::rows::{Edge, EdgeKey, Key, Row, RowKind, Side};
 use tally_core::time::Stamp;
-use tally_core::{ObjectId, SubjectId};
+use tally_core::{Name, ObjectId, SubjectId};
 use tally_engine::StoreError;
 
 use crate::{cells, keys};

@@ -19,6 +19,7 @@ mod taken_back;
 use std::path::Path;
 use std::sync::Mutex;
 
+use orders::Orders;
 use tally_core::rows::{Changes, OrderKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;
@@ -26,7 +27,6 @@ use tally_engine::{
     Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Mend, OrderFrom, Page, Range, Seen, StoreError,
 };
 
-use orders::Orders;
 pub use store::{BackupReport, CheckReport, Options, Stats, Sync};
 use store::{Batch, Store};
 

@@ -2,9 +2,9 @@
 //! move into the tables all the time.
 
 use std::sync::Arc;
-use tally_core::command::{Batch, Relate};
 
 use tally_conformance::{EngineFactory, Trial, run, trials};
+use tally_core::command::{Batch, Relate};
 use tally_core::{Call, Catalog, Command, Name, ObjectId, SubjectId};
 use tally_embedded::{Embedded, Options};
 use tally_engine::{Runner, RunnerOptions, SystemClock};

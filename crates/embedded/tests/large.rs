@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 use std::sync::Arc;
-use tally_core::command::{Batch, Relate};
 
+use tally_core::command::{Batch, Relate};
 use tally_core::{Call, Catalog, Command, Name, ObjectId, SubjectId};
 use tally_embedded::{Embedded, Options};
 use tally_engine::{Failure, Runner, RunnerOptions, SystemClock};

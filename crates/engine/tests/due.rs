@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+
 use tally_core::command::{Add, Call, Command, Forget, Once, Sweep};
 use tally_core::reply::Done;
-
 use tally_core::rows::{JobId, Key, ReplayKey, Row, RowKind};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;

@@ -44,6 +44,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use connection::{Connector, Pool, Pooled, no_connection, within};
+use cut::Tended;
 use deadpool::Runtime;
 use tally_core::rows::{Changes, Side};
 use tally_core::time::Stamp;
@@ -54,8 +56,6 @@ use tally_engine::{
 };
 use tokio_postgres::types::ToSql;
 
-use connection::{Connector, Pool, Pooled, no_connection, within};
-use cut::Tended;
 pub use facts::{Facts, SchemaFacts};
 pub use options::Options;
 use spread::Spread;

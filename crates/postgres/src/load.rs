@@ -17,8 +17,7 @@ use crate::points::Asked;
 use crate::rows::key_cells;
 use crate::time::At;
 use crate::totals::{ObjectTotals, SubjectTotals};
-use crate::tree;
-use crate::{Postgres, materialize};
+use crate::{Postgres, materialize, tree};
 
 /// Parts of a question, as bits: which of them it has makes its statement.
 const EDGES: u32 = 1;

@@ -4,9 +4,8 @@ use tally_core::rows::{Key, OrderKey, Place, Row};
 use tally_engine::{OrderFrom, StoreError};
 use tokio_postgres::types::ToSql;
 
-use crate::Postgres;
 use crate::ordered::{self, InOrder};
-use crate::tree;
+use crate::{Postgres, tree};
 
 impl Postgres {
     pub(crate) async fn order_page(

@@ -6,13 +6,12 @@ use tally_core::{KeyId, Name};
 use tally_engine::{Page, Place, Range, StoreError};
 use tokio_postgres::types::ToSql;
 
-use crate::Postgres;
 use crate::cells::{table_of, tables};
-use crate::edges;
 use crate::error::unreadable;
 use crate::rows::{self, key_cells};
 use crate::time::At;
 use crate::totals::COUNTERS_BEHIND;
+use crate::{Postgres, edges};
 
 /// Behind every stamp.
 const NEWEST: Stamp = Stamp(u64::MAX >> 1);

@@ -56,6 +56,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use bulk::Listed;
+use connection::Link;
 use tally_core::rows::{Changes, Side};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
@@ -64,8 +66,6 @@ use tally_engine::{
     StoreError,
 };
 
-use bulk::Listed;
-use connection::Link;
 pub use facts::Facts;
 use fence::Fence;
 use keys::Keys;

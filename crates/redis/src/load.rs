@@ -10,14 +10,13 @@ use tally_core::view::Wants;
 use tally_core::{Name, ObjectId};
 use tally_engine::{Loaded, StoreError};
 
-use crate::Redis;
 use crate::answer::{items, number, some_text, text};
 use crate::orders::point_words;
 use crate::part::Word::{Key as K, NoKey, Text as T};
 use crate::part::{KeyTable, Word, push};
 use crate::places::{NumberAt, Place};
-use crate::rows;
 use crate::words::{Ask, MEMBERS_MAX, Words};
+use crate::{Redis, rows};
 
 /// Where an answer goes.
 #[derive(Clone, Copy)]

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use tally_core::hash::crc16;
+
 pub(crate) use tally_core::hash::{SLOTS, slot_escape};
 
 /// The slot of a key: of what stands between its first braces, or of all of it.

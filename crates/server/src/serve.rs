@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tally::core::command::{Call, Command, PutApiKey};
 
 use anyhow::Context;
+use tally::core::command::{Call, Command, PutApiKey};
 use tally::core::rows::Role;
 use tally::engine::{Lease, RunnerOptions, Together};
 use tally::{Options, Tally};
@@ -16,11 +16,10 @@ use tokio_rustls::TlsAcceptor;
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::auth::keys::NewKey;
-use crate::door;
 use crate::door::places::Places;
 use crate::http::routes;
 use crate::metrics::Metrics;
-use crate::tls;
+use crate::{door, tls};
 
 /// How the library is opened with these settings.
 pub fn options(settings: &Settings) -> Options {

@@ -5,12 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
 use tally::core::command::{Add, Command, Forget, Relate, Take, Toggle, Unrelate};
 use tally::core::reply::{EdgeReply, Reply};
-use tally::core::{counter, limit, relation, subject};
-
 use tally::core::rows::{Key, Row, TotalKey};
-use tally::core::{KeyId, Refusal};
+use tally::core::{KeyId, Refusal, counter, limit, relation, subject};
 use tally::engine::{Engine, Finding};
 use tally_conformance::linear::{Action, Answer, Op, State, is_linearizable};
 

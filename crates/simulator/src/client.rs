@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use tally::core::command::{Batch, Call, Command};
 
+use tally::core::command::{Batch, Call, Command};
 use tokio::time::{Instant, sleep};
 
 use crate::fleet::Fleet;

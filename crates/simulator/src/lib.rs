@@ -33,9 +33,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use fleet::Fleet;
 use tokio::time::{Instant, sleep, timeout};
 
-use fleet::Fleet;
 pub use plan::Flaw;
 use plan::Plan;
 use random::Random;

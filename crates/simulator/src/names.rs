@@ -1,9 +1,9 @@
 //! What is acted on, and by whom.
 
 use std::sync::Arc;
-use tally::core::command::{Add, Command, Forget, Once, PutApiKey, Relate, RevokeApiKey, Take, Toggle, Unrelate};
 
 use tally::core::catalog::{CounterDef, LimitDef};
+use tally::core::command::{Add, Command, Forget, Once, PutApiKey, Relate, RevokeApiKey, Take, Toggle, Unrelate};
 use tally::core::rows::{ApiKey, ReplayKey, Role};
 use tally::core::{Catalog, KeyId, Name, ObjectId, ReadPolicy, RelationDef, SubjectId, Timestamp};
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
 use tally::core::command::{Call, Command, Decided, PutApiKey, RevokeApiKey};
 use tally::core::key;
-
 use tally::core::rows::{ApiKey, TotalKey};
 use tally::core::view::Wants;
 use tally::engine::follow::Follower;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tally_core::command::{Call, Command, Sweep};
-use tally_core::reply::Reply;
 
+use tally_core::command::{Call, Command, Sweep};
 use tally_core::limits::SWEEP_EDGES_MAX;
+use tally_core::reply::Reply;
 use tally_core::rows::{Job, JobId, Key, ListKey, Row, Side, Work};
 use tally_core::view::Wants;
 use tally_engine::{Engine, Lease, Place, Range, Runner, Together};

@@ -30,17 +30,16 @@ mod verify;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use read::Reader;
 use tally_core::command::{Call, Command, Decided, Declare, Relate, Unrelate};
 use tally_core::operation::Wakes;
 use tally_core::reply::EdgeReply;
-
 use tally_core::{Answer, Auth, Catalog, Name, ObjectId, Operation, Query, Question, SubjectId, Timestamp};
 use tally_engine::due::{Bell, DueOptions, DueWork};
 use tally_engine::{Clock, Engine, Runner, RunnerOptions, StoreError, SystemClock, Together, Topic};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
-
-use read::Reader;
 
 pub use copy::{CopyError, CopyPhase, CopyProgress, CopyReport, copy, copy_rows};
 pub use engines::{AnyEngine, Opening, redacted};

@@ -2,14 +2,13 @@
 //! board is declared so: with the other kind of rows in it, ranks would be wrong.
 
 use std::sync::Arc;
-use tally_core::command::{Call, Command, RankAnew};
 
-use tally_core::Catalog;
-use tally_core::board;
 use tally_core::catalog::{BoardDef, Ties};
+use tally_core::command::{Call, Command, RankAnew};
 use tally_core::rows::{Board, BoardKey, Key, Row};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
+use tally_core::{Catalog, board};
 use tally_engine::{Engine, OrderFrom, Range, Runner, StoreError};
 
 use crate::Error;

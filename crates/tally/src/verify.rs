@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tally_core::command::{Call, Command, Recount, Repair, Step};
-use tally_core::reply::{JobReply, Reply};
 
 use futures_util::{StreamExt, stream};
 use tally_core::Refusal;
+use tally_core::command::{Call, Command, Recount, Repair, Step};
+use tally_core::reply::{JobReply, Reply};
 use tally_core::rows::{DriftItem, EdgeKey, Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
 use tally_core::view::Wants;
 use tally_engine::{Engine, Failure, Finding, Mend, Runner, StoreError};

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
 use tally::core::command::{Call, Command, Forget, Unrelate};
 use tally::core::reply::Reply;
-
 use tally::core::rows::{Change, Changes, Job, JobId, Key, Row, Work};
 use tally::core::time::{Stamp, Timestamp};
 use tally::core::view::{View, Wants};

@@ -1,8 +1,9 @@
 //! Words that have no place in the code: skipped tests, unfinished work, `unsafe`, sleeps in tests.
 
+use anyhow::Result;
+
 use super::Finding;
 use super::source::{File, Tree, has_word};
-use anyhow::Result;
 
 /// Files that may use `unsafe`, and why.
 const UNSAFE: &[(&str, &str)] = &[];

@@ -1,12 +1,12 @@
 //! Edges go into Tally through the same commands as everybody's, in batches of which each command stands alone.
 
 use std::time::Duration;
-use tally::core::command::{Batch, Call, Command, Rehearse, Relate, Unrelate};
-use tally::core::query::{FeedAnswer, FeedQuery};
-use tally::core::reply::{EdgeReply, Reply};
 
 use tally::Error;
+use tally::core::command::{Batch, Call, Command, Rehearse, Relate, Unrelate};
 use tally::core::limits::{ATOMIC_COMMANDS_MAX, FEED_OBJECTS_MAX};
+use tally::core::query::{FeedAnswer, FeedQuery};
+use tally::core::reply::{EdgeReply, Reply};
 use tally::core::{Name, ObjectId, Refusal, SubjectId};
 use tally_client::{BatchItem, is_not_now};
 

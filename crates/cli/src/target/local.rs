@@ -16,8 +16,7 @@ use tally::{Opening, Tally, VerifyReport, redacted};
 use tally_client::{BackupMade, KeyMade, verification};
 use tally_server::auth::keys::NewKey;
 use tally_server::http::handlers::admin::backed_up_otherwise;
-use tally_server::serve;
-use tally_server::settings;
+use tally_server::{serve, settings};
 use tally_settings::ServeArgs;
 
 use crate::failure::Failure;

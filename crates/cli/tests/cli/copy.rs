@@ -2,10 +2,10 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use tally::core::command::{Batch, Call, Command, Relate};
 
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
+use tally::core::command::{Batch, Call, Command, Relate};
 use tally::core::{Name, ObjectId, SubjectId};
 
 use crate::world::{KEY, Ran, Served, World, until};

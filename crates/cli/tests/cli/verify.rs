@@ -1,11 +1,11 @@
 //! `tally verify`: a count that was tampered with is found, shown and mended.
 
 use std::sync::Arc;
-use tally::core::command::{Call, Command, Recount, Step, Verify};
-use tally::core::reply::{JobReply, Reply};
 
 use serde_json::{Value, json};
 use tally::core::Catalog;
+use tally::core::command::{Call, Command, Recount, Step, Verify};
+use tally::core::reply::{JobReply, Reply};
 use tally::core::rows::{JobId, Round};
 use tally::embedded::Embedded;
 use tally::embedded::store::{Batch, Options, Store};

@@ -1,10 +1,10 @@
 //! A server's own clock does not decide what is told: not in a read, nor in the answer to a write.
 
 use std::sync::Arc;
-use tally::core::query::EdgeQuery;
 
 use tally::core::catalog::ReadPolicy;
 use tally::core::condition::Condition;
+use tally::core::query::EdgeQuery;
 use tally::core::rows::EdgeKey;
 use tally::core::{Auth, Catalog, Name, ObjectId, RelationDef, SubjectId, Timestamp};
 use tally::engine::clock::{Clock, ManualClock, SystemClock};

@@ -1,9 +1,8 @@
 //! What was decided on must not have moved: not a row, not an absence, not a total.
 
 use serde_json::json;
-use tally_core::Command;
 use tally_core::command::{DeleteObject, Relate, Suspend};
-use tally_core::relation;
+use tally_core::{Command, relation};
 use tally_engine::CommitError;
 
 use crate::EngineFactory;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_core::command::{PutApiKey, RevokeApiKey, Sweep};
 
 use tally_core::Command;
+use tally_core::command::{PutApiKey, RevokeApiKey, Sweep};
 use tally_core::rows::{ApiKey, Job, JobId, JobKind, Key, Replay, Role, Row, RowKind, Work};
 use tally_core::time::{Stamp, Timestamp};
 use tally_engine::{Engine, Range};

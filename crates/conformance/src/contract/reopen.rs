@@ -1,9 +1,9 @@
 //! What was settled is there when the store is opened again.
 
 use std::sync::Arc;
-use tally_core::command::{Call, Forget, Once, PutApiKey, Relate, Suspend, Sweep};
 
 use serde_json::json;
+use tally_core::command::{Call, Forget, Once, PutApiKey, Relate, Suspend, Sweep};
 use tally_core::rows::{ApiKey, Role};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::{Catalog, Command};

@@ -6,13 +6,12 @@ use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Row, Side};
 use tally_core::time::Stamp;
 use tally_engine::{Engine, Place};
 
-use crate::EngineFactory;
 use crate::auditor::assert_sound;
 use crate::driver::{Hand, write};
 use crate::sample::{catalog, edge, edge_key, list, object, react, relate, subject, unrelate};
 use crate::stand::Stand;
 use crate::universe::Universe;
-use crate::walk;
+use crate::{EngineFactory, walk};
 
 /// Writes edges as they are, with their totals.
 async fn write_edges<E: Engine>(engine: &E, edges: Vec<(EdgeKey, Edge)>) {

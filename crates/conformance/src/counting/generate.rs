@@ -1,14 +1,14 @@
 //! Random commands of counting, with few names so that everything meets everything.
 
 use std::sync::Arc;
-use tally_core::command::{
-    Add, Attend, Batch, Call, ChangeScore, DeleteObject, ExpireLimits, Forget, Observe, Once, PutObject, ScoreChange,
-    Sweep, Take, Toggle,
-};
 
 use serde_json::json;
 use tally_core::catalog::{
     Algorithm, BoardDef, CounterDef, LimitDef, Per, RateLimit, ReadPolicy, SheetDef, Ties, UniqueDef,
+};
+use tally_core::command::{
+    Add, Attend, Batch, Call, ChangeScore, DeleteObject, ExpireLimits, Forget, Observe, Once, PutObject, ScoreChange,
+    Sweep, Take, Toggle,
 };
 use tally_core::meta::Meta;
 use tally_core::rows::{JobId, LimitKey};

@@ -1,10 +1,10 @@
 //! Each capability next to a naive model: a sum, a set, a sorted list, a window with every use in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, ScoreChange, Take};
-use tally_core::reply::Reply;
 
 use tally_core::catalog::{Algorithm, BoardDef, LimitDef, Ties};
+use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, ScoreChange, Take};
+use tally_core::reply::Reply;
 use tally_core::time::Stamp;
 use tally_core::{Catalog, Day, Refusal};
 

@@ -1,10 +1,10 @@
 //! Rows, totals, ranges and ranks of counting, one promise at a time.
 
 use std::collections::BTreeMap;
-use tally_core::command::{Add, ChangeScore, Command, ScoreChange};
-use tally_core::reply::Reply;
 
 use tally_core::Day;
+use tally_core::command::{Add, ChangeScore, Command, ScoreChange};
+use tally_core::reply::Reply;
 use tally_core::rows::{
     Among, Attendee, Bits, Board, BoardKey, ChunkKey, CountKey, Key, LimitKey, Row, RowKind, Score, ScoreKey, Sketch,
     Standing, TotalKey, Used, UsedState,

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
 use tally_core::command::{
     Add, Attend, Call, ChangeScore, DeleteObject, Forget, Observe, Once, Restore, ScoreChange, Suspend, Take, Toggle,
 };
-use tally_core::counter;
 use tally_core::reply::{CounterReply, EdgeReply, JobReply, ObjectReply, Reply, TakeReply};
-
-use tally_core::limit;
 use tally_core::rows::{BoardKey, ChunkKey, CountKey, Edge, Key, Row, ScoreKey, Subject, TotalKey, UsedState};
 use tally_core::time::{Stamp, Timestamp};
-use tally_core::{Command, Day, KeyId, Refusal};
+use tally_core::{Command, Day, KeyId, Refusal, counter, limit};
 use tally_engine::Failure;
 use tally_engine::clock::ManualClock;
 use tally_engine::memory::Memory;

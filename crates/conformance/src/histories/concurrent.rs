@@ -2,15 +2,13 @@
 //! it must add up.
 
 use std::collections::BTreeSet;
-use tally_core::batch;
-use tally_core::command::{Batch, Relate, Toggle, Unrelate};
 
+use tally_core::command::{Batch, Relate, Toggle, Unrelate};
 use tally_core::rows::Side;
-use tally_core::{Catalog, Command};
+use tally_core::{Catalog, Command, batch};
 use tally_engine::{Failure, Place, SystemClock};
 use tokio::task::JoinSet;
 
-use crate::EngineFactory;
 use crate::auditor::assert_sound;
 use crate::random::Random;
 use crate::running::Running;
@@ -18,7 +16,7 @@ use crate::sample::{catalog, list, name, relate, unrelate};
 use crate::stand::Stand;
 use crate::transitions::Transitions;
 use crate::universe::Universe;
-use crate::walk;
+use crate::{EngineFactory, walk};
 
 fn universe() -> Universe {
     Universe::new(

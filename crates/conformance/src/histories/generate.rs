@@ -2,13 +2,13 @@
 //! out of it and the rest still means the same.
 
 use std::sync::Arc;
+
+use serde_json::json;
+use tally_core::catalog::ReadPolicy;
 use tally_core::command::{
     Batch, Call, DeleteObject, ExpireReplays, Forget, Once, PutApiKey, PutObject, Relate, Repair, Restore,
     RevokeApiKey, Suspend, Sweep, Toggle, Unrelate,
 };
-
-use serde_json::json;
-use tally_core::catalog::ReadPolicy;
 use tally_core::meta::Meta;
 use tally_core::rows::{ApiKey, EdgeKey, JobId, ReplayKey, Role, TotalKey};
 use tally_core::time::{Stamp, Timestamp};

@@ -8,14 +8,13 @@ use tally_engine::{Engine, Failure};
 use tokio::task::JoinSet;
 
 use super::servers::{Clocks, SERVERS, Servers, answered};
-use crate::EngineFactory;
 use crate::auditor::edges;
 use crate::random::Random;
 use crate::sample::{call, list, name, relate, total_of, unrelate};
 use crate::stand::Stand;
 use crate::transitions::Transitions;
 use crate::universe::Universe;
-use crate::walk;
+use crate::{EngineFactory, walk};
 
 const TASKS: usize = 4 * SERVERS;
 

@@ -2,14 +2,13 @@
 //! batches they come.
 
 use std::sync::Arc;
+
 use tally_core::command::{Add, Batch, Call, Command, Once, Take};
 use tally_core::reply::Reply;
-
-use tally_core::limit;
 use tally_core::rows::{Key, Row};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
-use tally_core::{KeyId, Refusal};
+use tally_core::{KeyId, Refusal, limit};
 use tally_engine::Engine;
 use tokio::task::JoinSet;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
 use tally_core::command::{Add, Attend, Batch, Call, ChangeScore, Command, Observe, Once, ScoreChange, Take};
 use tally_core::reply::Reply;
-
 use tally_core::rows::{BoardKey, CountKey, Key, Row, TotalKey};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tally_core::reply::{Done, Reply};
 
 use tally_core::due::settling;
+use tally_core::reply::{Done, Reply};
 use tally_core::rows::{Key, LimitKey, Partitions, Replay, Row, RowKind, Used, UsedState};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;

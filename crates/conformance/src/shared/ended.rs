@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_core::command::{DeleteObject, Suspend};
 
 use tally_core::Command;
+use tally_core::command::{DeleteObject, Suspend};
 use tally_core::rows::{Edge, EdgeKey, Key, ListKey, Row, Side};
 use tally_core::view::Wants;
 use tally_engine::Engine;
@@ -13,13 +13,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::servers::{Clocks, SERVERS, Servers, answered};
-use crate::EngineFactory;
 use crate::random::Random;
 use crate::sample::{call, edge_key, list, object, put, relate, subject, unrelate};
 use crate::stand::Stand;
 use crate::sweeper::Sweeper;
 use crate::universe::Universe;
-use crate::walk;
+use crate::{EngineFactory, walk};
 
 const ROUNDS: usize = 20;
 

@@ -1,10 +1,10 @@
 //! A subject goes on, on other servers, while it is being forgotten on one.
 
 use std::collections::BTreeSet;
-use tally_core::command::Forget;
-use tally_core::reply::Reply;
 
 use tally_core::Command;
+use tally_core::command::Forget;
+use tally_core::reply::Reply;
 
 use super::servers::{Clocks, Servers};
 use crate::EngineFactory;

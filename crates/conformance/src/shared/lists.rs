@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
 use tally_core::command::{Batch, Command};
 use tally_core::reply::Reply;
-
 use tally_core::rows::{Key, ListKey, Row, Side};
 use tally_engine::{Engine, Range};
 use tokio::task::JoinSet;

@@ -1,10 +1,10 @@
 //! One key, one effect, one answer, whichever server is asked.
 
 use std::sync::Arc;
-use tally_core::command::{Call, Forget, Once, Toggle};
-use tally_core::reply::Reply;
 
 use tally_core::Command;
+use tally_core::command::{Call, Forget, Once, Toggle};
+use tally_core::reply::Reply;
 use tally_engine::Engine;
 use tokio::task::JoinSet;
 

@@ -2,9 +2,9 @@
 //! are of one order.
 
 use std::sync::Arc;
+
 use tally_core::command::{Batch, Call, ChangeScore, Command, Once, Rehearse, ScoreChange};
 use tally_core::reply::Reply;
-
 use tally_core::rows::{BoardKey, Key};
 use tally_core::time::Timestamp;
 use tally_engine::{Engine, OrderFrom, Range};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use tally_core::command::{Relate, Toggle, Unrelate};
-use tally_core::reply::{EdgeReply, Reply};
 
 use tally_core::Command;
+use tally_core::command::{Relate, Toggle, Unrelate};
+use tally_core::reply::{EdgeReply, Reply};
 use tally_core::rows::{EdgeKey, Key, Row};
 use tally_core::view::Wants;
 use tally_engine::{Engine, Failure, Runner};

@@ -1,9 +1,9 @@
 //! A server that stops anywhere, and two that go on.
 
 use std::sync::Arc;
-use tally_core::command::Forget;
 
 use tally_core::Command;
+use tally_core::command::Forget;
 use tally_engine::faulty::Fault;
 use tokio::task::JoinSet;
 

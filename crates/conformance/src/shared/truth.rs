@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tally_core::command::{Add, Attend, Batch, Call, ChangeScore, Command, Once, Rehearse, ScoreChange};
-use tally_core::counter;
-use tally_core::reply::Reply;
 
-use tally_core::{Day, KeyId, Refusal};
+use tally_core::command::{Add, Attend, Batch, Call, ChangeScore, Command, Once, Rehearse, ScoreChange};
+use tally_core::reply::Reply;
+use tally_core::{Day, KeyId, Refusal, counter};
 use tally_engine::Runner;
 use tokio::task::JoinSet;
 

@@ -1,9 +1,9 @@
 //! Boards.
 
-use crate::command::{Command, Forget, RankAnew, Sweep};
-use crate::reply::{Done, Reply};
 use serde_json::json;
 
+use crate::command::{Command, Forget, RankAnew, Sweep};
+use crate::reply::{Done, Reply};
 use crate::rows::{Key, Row};
 use crate::tests::counting::{code, name, told, world};
 use crate::time::Stamp;

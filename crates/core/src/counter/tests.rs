@@ -1,8 +1,8 @@
 //! Counters.
 
-use crate::command::{Command, DeleteObject, PutObject};
 use serde_json::json;
 
+use crate::command::{Command, DeleteObject, PutObject};
 use crate::tests::counting::{code, told, world};
 
 #[test]

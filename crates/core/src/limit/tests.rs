@@ -1,14 +1,14 @@
 //! `limit_per_subject` is decided on the same rows as the edge: semantics 6.
 
-use crate::command::{Command, ExpireLimits, Once, Relate};
-use crate::reply::{Done, Reply};
 use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::command::{Command, ExpireLimits, Once, Relate};
 use crate::decide::decide;
 use crate::error::Refusal;
 use crate::id::{Name, ObjectId, SubjectId};
+use crate::reply::{Done, Reply};
 use crate::rows::{Key, ReplayKey, TotalKey};
 use crate::tests::check;
 use crate::tests::counting::{code, told, world, written};

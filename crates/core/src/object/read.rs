@@ -1,7 +1,6 @@
 //! Reading registered objects.
 
-use super::ObjectReply;
-use super::show;
+use super::{ObjectReply, show};
 use crate::error::Refusal;
 use crate::id::ObjectId;
 use crate::permission::Permission;

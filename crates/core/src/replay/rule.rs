@@ -7,15 +7,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::remembered;
-use crate::batch;
 use crate::command::{Command, Once};
 use crate::decide::{Context, attempt};
 use crate::error::Refusal;
 use crate::limits::{ATOMIC_COMMANDS_MAX, REMEMBERED_BYTES_MAX, REMEMBERED_COMMAND_BYTES_MAX};
-use crate::prints;
 use crate::reply::{Done, Reply};
 use crate::rows::{Key, Replay, ReplayKey, Row};
 use crate::view::{Stop, View};
+use crate::{batch, prints};
 
 /// Answers from memory, or decides and remembers. Says whether it was a replay.
 pub(crate) fn decide(

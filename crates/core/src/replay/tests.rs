@@ -1,10 +1,10 @@
 //! Idempotency keys: one effect and one answer, however often a request is sent.
 
-use crate::command::{Batch, Command, Once, Relate, Toggle};
 use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::command::{Batch, Command, Once, Relate, Toggle};
 use crate::prints;
 use crate::rows::{Key, ReplayKey, Row};
 use crate::tests::world::World;

@@ -1,11 +1,11 @@
 //! A subject as a whole: forgotten, suspended, restored. Semantics 11.
 
-use crate::command::{Attend, ChangeScore, Command, Forget, ScoreChange, Sweep};
-use crate::reply::Reply;
 use serde_json::json;
 
+use crate::command::{Attend, ChangeScore, Command, Forget, ScoreChange, Sweep};
 use crate::day::Day;
 use crate::id::{Name, SubjectId};
+use crate::reply::Reply;
 use crate::rows::Key;
 use crate::tests::counting::{name, told, world};
 use crate::tests::world::World;

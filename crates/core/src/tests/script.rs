@@ -1,19 +1,19 @@
 //! Reads the lines of a script, and writes answers down as a script has them.
 
-use crate::command::{
-    Batch, Command, Decided, DeleteObject, ExpireReplays, Forget, Once, PutObject, Relate, Repair, Restore, Suspend,
-    Sweep, Toggle, Unrelate,
-};
-use crate::reply::{Done, Reply};
 use std::sync::Arc;
 
 use super::world::World;
 use crate::catalog::RelationDef;
+use crate::command::{
+    Batch, Command, Decided, DeleteObject, ExpireReplays, Forget, Once, PutObject, Relate, Repair, Restore, Suspend,
+    Sweep, Toggle, Unrelate,
+};
 use crate::error::Refusal;
 use crate::hash::fingerprint;
 use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::relation::edge_key;
+use crate::reply::{Done, Reply};
 use crate::rows::{Edge, EdgeKey, JobId, Key, ReplayKey, Row, Side, TotalKey};
 
 /// Runs every line, and compares the answer with what stands behind the arrow.

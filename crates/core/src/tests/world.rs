@@ -1,18 +1,18 @@
 //! A store of two maps, and the loop that every engine's runner has: decide, load what was missed, again.
 
-use crate::command::{Auth, Call, Command, Decided, Once};
-use crate::reply::{Done, Reply};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use crate::catalog::{Catalog, ReadPolicy, RelationDef, Ties};
+use crate::command::{Auth, Call, Command, Decided, Once};
 use crate::condition::Condition;
 use crate::day::Day;
 use crate::decide::decide;
 use crate::id::Name;
 use crate::meta::{MetaShape, MetaType};
+use crate::reply::{Done, Reply};
 use crate::rows::{Changes, Edge, EdgeKey, JobId, Key, Row, TotalKey};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View, Wants};

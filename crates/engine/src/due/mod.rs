@@ -11,12 +11,12 @@ mod bell;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_core::command::Call;
-use tally_core::reply::{Done, Reply};
 
 use tally_core::Catalog;
+use tally_core::command::Call;
 use tally_core::due::{Settling, settling};
 use tally_core::limits::SWEEP_EDGES_MAX;
+use tally_core::reply::{Done, Reply};
 use tally_core::rows::{Key, Partitions, RowKind};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{Clock, Engine, Failure, Range, Runner, StoreError, Together};
+
 pub use bell::Bell;
 
 /// How often to look for what another server has made, and that is due sooner than anything here.

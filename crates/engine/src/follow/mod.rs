@@ -19,11 +19,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use notes::{Ask, Shared};
 use tally_core::rows::{Partitions, TotalKey, TotalOf};
 use tokio::sync::{oneshot, watch};
 
 use crate::{Lease, News, StoreError, Topic};
-use notes::{Ask, Shared};
+
 pub use share::Share;
 use task::Task;
 

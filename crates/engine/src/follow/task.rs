@@ -7,9 +7,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until, timeout};
-
 use tally_core::rows::Partitions;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::notes::{Ask, Shared, refuse};
 use super::{Heard, Here, Line, Share, Wire, down};

@@ -6,10 +6,12 @@ mod queue;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_core::command::{Call, Command, Decided};
-use tally_core::reply::Reply;
 
+use batch::{Decider, Ids};
+use queue::{Gate, Ticket};
+use tally_core::command::{Call, Command, Decided};
 use tally_core::hash::fingerprint;
+use tally_core::reply::Reply;
 use tally_core::rows::{Changes, RowKind, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
@@ -18,8 +20,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::{Clock, Engine, Lanes, Mark, StoreError, Together};
-use batch::{Decider, Ids};
-use queue::{Gate, Ticket};
 
 /// Bounds of a runner.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! What waits is decided together; what is decided waits for the disk without holding up the next.
 
 use std::sync::{Arc, Mutex};
-use tally_core::command::{Batch, Call, Command, Cost, Unrelate};
 
+use tally_core::command::{Batch, Call, Command, Cost, Unrelate};
 use tally_engine::clock::ManualClock;
 use tally_engine::memory::Memory;
 use tally_engine::{Mark, RunnerOptions};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tally_core::command::{Batch, Forget};
-use tally_core::reply::Reply;
 
 use tally_core::Command;
+use tally_core::command::{Batch, Forget};
+use tally_core::reply::Reply;
 use tally_core::rows::Key;
 use tally_engine::{Engine, Failure, Range};
 

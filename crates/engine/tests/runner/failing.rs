@@ -1,9 +1,9 @@
 //! Stores that fail, rows that are not what they should be, rules that panic.
 
 use std::sync::Arc;
-use tally_core::command::Sweep;
 
 use tally_core::Command;
+use tally_core::command::Sweep;
 use tally_core::rows::{Change, Changes, Job, JobId, Key, Object, Row, Work};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::View;

@@ -1,8 +1,8 @@
 //! Starting, stopping, callers that leave, clocks that go back.
 
 use std::sync::Arc;
-use tally_core::command::{Batch, Call, Take};
 
+use tally_core::command::{Batch, Call, Take};
 use tally_core::rows::{Key, Row};
 use tally_core::time::Timestamp;
 use tally_core::{Command, KeyId};

@@ -1,9 +1,9 @@
 //! More than can be taken: a clear no at once, and recovery.
 
 use std::sync::Arc;
-use tally_core::command::Batch;
 
 use tally_core::Command;
+use tally_core::command::Batch;
 use tally_engine::clock::ManualClock;
 use tally_engine::{Failure, RunnerOptions};
 

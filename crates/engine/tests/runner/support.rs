@@ -1,10 +1,10 @@
 //! Short ways to start a runner, to name things and to look at answers.
 
 use std::sync::{Arc, Mutex};
-use tally_core::command::{Call, Command, Decided, Relate, Unrelate};
-use tally_core::reply::{EdgeReply, Reply};
 
 use tally_core::catalog::ReadPolicy;
+use tally_core::command::{Call, Command, Decided, Relate, Unrelate};
+use tally_core::reply::{EdgeReply, Reply};
 use tally_core::rows::{EdgeKey, Key, Row, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{View, Wants};

@@ -3,9 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use tally_core::command::{Call, Command, Suspend};
 
 use tally_core::SubjectId;
+use tally_core::command::{Call, Command, Suspend};
 use tally_core::rows::{ListKey, Side};
 use tally_engine::{Engine, Failure, Range, StoreError};
 use tally_testing::Postgres;

@@ -1,9 +1,9 @@
 //! Counting on PostgreSQL: sharded counters, overflow, trees under boards, stores from before.
 
 use std::sync::Arc;
+
 use tally_core::command::{Add, Attend, Call, ChangeScore, Command, ScoreChange};
 use tally_core::reply::{CounterReply, Reply, ScoreReply};
-
 use tally_core::rows::{
     Among, BoardKey, Changes, CountKey, Key, Partitions, Row, RowKind, Score, ScoreKey, Standing, TotalKey,
 };

@@ -1,9 +1,9 @@
 //! Others who lock what is wanted: clear words, and recovery when they let go.
 
 use std::sync::Arc;
+
 use tally_core::command::{Batch, Command};
 use tally_core::reply::Reply;
-
 use tally_core::rows::{ListKey, Side};
 use tally_engine::{Engine, Range};
 use tokio::task::JoinSet;

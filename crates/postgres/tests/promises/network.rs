@@ -1,11 +1,10 @@
 //! A network that fails: nothing answered is lost, nothing is done twice, and it goes on by itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_core::command::{Batch, Command, Relate};
-use tally_core::relation;
-use tally_core::reply::Reply;
 
-use tally_core::ObjectId;
+use tally_core::command::{Batch, Command, Relate};
+use tally_core::reply::Reply;
+use tally_core::{ObjectId, relation};
 use tally_engine::{Engine, News, Together, Topic};
 use tally_testing::{Cut, Direction, Proxy};
 

@@ -1,8 +1,8 @@
 //! Plans that were made on empty tables stay good on full ones: no statement reads more than it needs.
 
 use std::collections::BTreeMap;
-use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, PutObject, ScoreChange, Suspend};
 
+use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, PutObject, ScoreChange, Suspend};
 use tally_core::meta::Meta;
 use tally_core::rows::{
     BoardKey, CountKey, EdgeKey, Key, ListKey, OrderKey, Partitions, Row, RowKind, Score, ScoreKey, Side, Standing,

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_core::command::{Command, Relate};
-use tally_core::relation;
 
+use tally_core::command::{Command, Relate};
 use tally_core::rows::{Column, EdgeKey, Home, Key, Row, RowKind, Type};
 use tally_core::time::Timestamp;
 use tally_core::view::Wants;
-use tally_core::{ObjectId, SubjectId};
+use tally_core::{ObjectId, SubjectId, relation};
 use tally_engine::{Clock, Engine, SystemClock};
 
 use crate::support::{Outsider, Store, engine, name, relate, shared, unrelate};

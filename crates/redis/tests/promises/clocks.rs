@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use tally_core::command::{Call, Command, DeleteObject, Forget, Sweep};
 
+use tally_core::command::{Call, Command, DeleteObject, Forget, Sweep};
 use tally_core::rows::{CountKey, EdgeKey, JobId, JobKind, Key, ListKey, Side, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::Wants;

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
+
 use tally_core::command::{Batch, Command, Forget};
 use tally_core::reply::Reply;
-
 use tally_core::rows::{CountKey, TotalKey};
 use tally_core::view::Wants;
 use tally_core::{KeyId, SubjectId};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tally_core::command::{Batch, Call, Command};
 
+use tally_core::command::{Batch, Call, Command};
 use tally_core::rows::{ListKey, Side};
 use tally_engine::{Engine, Failure, Range, Runner, RunnerOptions, SystemClock};
 use tally_testing::{Cluster, ClusterOptions};

@@ -1,9 +1,9 @@
 //! A Redis that refuses: clear words, nothing half done, and it goes on by itself afterwards.
 
 use std::net::TcpStream;
+
 use tally_core::command::{Command, Relate};
 use tally_core::relation;
-
 use tally_engine::{Engine, Failure, StoreError};
 use tally_testing::Redis;
 use tally_testing::redis::Options;

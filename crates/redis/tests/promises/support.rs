@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tally_core::command::{Add, Call, Command, Relate, Repair, Toggle, Unrelate};
-use tally_core::reply::{EdgeReply, Reply};
 
 use tally_core::catalog::ReadPolicy;
+use tally_core::command::{Add, Call, Command, Relate, Repair, Toggle, Unrelate};
+use tally_core::reply::{EdgeReply, Reply};
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
 use tally_core::{Catalog, KeyId, Name, ObjectId, RelationDef, SubjectId};

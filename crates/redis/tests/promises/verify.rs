@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_core::command::{Batch, Command};
 
+use tally_core::command::{Batch, Command};
 use tally_core::rows::{EdgeKey, TotalKey};
 use tally_core::{ObjectId, SubjectId};
 use tally_engine::{Engine, Finding, Mend};

@@ -1,9 +1,9 @@
 //! The counts that a live stream tells: how they stand, and whether they may be told now.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tally::core::query::{CountAnswer, FeedAnswer, FeedQuery};
 
 use serde_json::json;
+use tally::core::query::{CountAnswer, FeedAnswer, FeedQuery};
 use tally::core::rows::TotalKey;
 use tally::core::{Auth, Name, ObjectId};
 use tally::engine::{Clock, SystemClock};

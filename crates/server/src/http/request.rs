@@ -2,17 +2,17 @@
 //! refused with a problem document, never with a library's own words.
 
 use std::sync::Arc;
-use tally::core::command::{Batch, Call, Command, Decided, Once, Rehearse};
-use tally::core::query::Ask;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
 use tally::core::catalog::ReadPolicy;
+use tally::core::command::{Batch, Call, Command, Decided, Once, Rehearse};
 use tally::core::hash::digest_text;
 use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use tally::core::prints::{PARTS_MAX, prints};
+use tally::core::query::Ask;
 use tally::core::rows::ReplayKey;
 use tally::core::{Auth, Code, Question, SubjectId, batch};
 

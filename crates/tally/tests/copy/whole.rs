@@ -1,10 +1,10 @@
 //! What arrives is what was sent.
 
 use std::time::Duration;
+
 use tally::core::command::Auth;
 use tally::core::query::{CountQuery, JobQuery};
 use tally::core::reply::JobReply;
-
 use tally::core::rows::{ChunkKey, JobId, Key, Row};
 use tally::core::view::Wants;
 use tally::core::{Day, TotalKey};

@@ -1,9 +1,6 @@
 //! Many commands in one request.
 
 use std::sync::Arc;
-use tally::core::command::{Batch, Command, Cost, Decided, Observe, Once, Rehearse, Relate, Toggle, Written};
-use tally::core::reply::Reply;
-use tally::core::{relation, unique};
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -12,10 +9,12 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tally::core::bounded::{AtMost, held_bytes};
+use tally::core::command::{Batch, Command, Cost, Decided, Observe, Once, Rehearse, Relate, Toggle, Written};
 use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
+use tally::core::reply::Reply;
 use tally::core::rows::ReplayKey;
-use tally::core::{Code, Refusal};
+use tally::core::{Code, Refusal, relation, unique};
 use utoipa::ToSchema;
 
 use super::Outcome;

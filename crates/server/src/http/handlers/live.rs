@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tally::core::query::FeedQuery;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -12,6 +11,7 @@ use axum::response::IntoResponse;
 use futures_util::stream;
 use tally::Subscription;
 use tally::core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX};
+use tally::core::query::FeedQuery;
 use tally::core::{Name, ObjectId};
 use tokio::sync::watch;
 

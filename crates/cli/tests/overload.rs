@@ -13,7 +13,7 @@ use support::*;
 
 #[tokio::test]
 async fn a_full_queue_refuses_and_what_it_took_is_right() {
-    let server = Server::start("[limits]\nqueue_depth_max = 2\n").await;
+    let server = Server::start("[bounds]\nqueue_depth_max = 2\n").await;
     let client = server.client();
     let mut accepted = BTreeSet::new();
     let mut refused = 0;
@@ -44,7 +44,7 @@ async fn a_full_queue_refuses_and_what_it_took_is_right() {
 
 #[tokio::test]
 async fn a_batch_that_does_not_fit_the_queue_is_refused_as_a_whole() {
-    let server = Server::start("[limits]\nqueue_depth_max = 10\n").await;
+    let server = Server::start("[bounds]\nqueue_depth_max = 10\n").await;
     let client = server.client();
     let commands: Vec<Value> = (0..400)
         .map(|n| json!({"op": "relate", "relation": "like", "object": "post:1", "subject": format!("fan-{n}")}))
@@ -65,7 +65,7 @@ async fn a_batch_that_does_not_fit_the_queue_is_refused_as_a_whole() {
 
 #[tokio::test]
 async fn connections_past_the_limit_wait_their_turn() {
-    let server = Server::start("[limits]\nconnections_max = 3\n").await;
+    let server = Server::start("[bounds]\nconnections_max = 3\n").await;
     let stream = format!(
         "GET /v1/live?objects=post:1&relations=like HTTP/1.1\r\nhost: tally\r\nauthorization: Bearer {ADMIN_KEY}\r\n\r\n"
     );
@@ -89,7 +89,7 @@ async fn connections_past_the_limit_wait_their_turn() {
 
 #[tokio::test]
 async fn live_streams_past_the_limit_are_refused_until_one_ends() {
-    let server = Server::start("[limits]\nsubscriptions_max = 2\n").await;
+    let server = Server::start("[bounds]\nsubscriptions_max = 2\n").await;
     let client = server.client();
     let query = "objects=post:1&relations=like";
     let first = Events::open(&client, query).await;

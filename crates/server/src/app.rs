@@ -49,7 +49,7 @@ impl App {
     /// Puts the parts together.
     pub fn new(tally: Tally, auth: Authenticator, settings: Settings, metrics: Arc<Metrics>) -> Self {
         let run = u32::try_from(tally.now().0 & u64::from(u32::MAX)).unwrap_or_default();
-        let memory = Memory::new(settings.limits.unfinished_bytes_max);
+        let memory = Memory::new(settings.bounds.unfinished_bytes_max);
         Self(Arc::new(Inner {
             tally,
             memory,

@@ -29,14 +29,14 @@ pub fn options(settings: &Settings) -> Options {
     };
     Options {
         catalog: settings.catalog(),
-        runner: RunnerOptions { queue_commands_max: settings.limits.queue_depth_max, ..RunnerOptions::default() },
+        runner: RunnerOptions { queue_commands_max: settings.bounds.queue_depth_max, ..RunnerOptions::default() },
         embedded: tally::embedded::Options {
             sync,
             cache_bytes: settings.embedded.cache_bytes,
             overlay_bytes_max: settings.embedded.overlay_bytes_max,
             ..Default::default()
         },
-        subscriptions_max: settings.limits.subscriptions_max,
+        subscriptions_max: settings.bounds.subscriptions_max,
         observer: None,
         ..Options::default()
     }
@@ -118,8 +118,8 @@ fn greet(app: &App, address: SocketAddr, first_key: Option<&str>) {
 
 async fn accept(app: &App, listener: TcpListener, tls: Option<TlsAcceptor>, stop: impl Future<Output = ()>) {
     let router = routes::router(app.clone());
-    let limits = app.settings.limits;
-    let places = Places::new(limits.connections_max, app.memory.clone());
+    let bounds = app.settings.bounds;
+    let places = Places::new(bounds.connections_max, app.memory.clone());
     let mut stop = std::pin::pin!(stop);
     loop {
         let stream = tokio::select! {
@@ -145,7 +145,7 @@ async fn accept(app: &App, listener: TcpListener, tls: Option<TlsAcceptor>, stop
     drop(listener);
     tracing::info!("stopping: no new connections; requests in flight are answered");
     app.stopping.send_replace(true);
-    if tokio::time::timeout(limits.shutdown_grace, places.all_free()).await.is_err() {
+    if tokio::time::timeout(bounds.shutdown_grace, places.all_free()).await.is_err() {
         tracing::warn!("some connections did not end in time and are cut");
     }
 }

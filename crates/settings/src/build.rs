@@ -9,7 +9,7 @@ use super::problem::{ConfigErrors, Origin, Problem};
 use super::show::Effective;
 use super::value::Value;
 use super::{
-    Cors, Counted, EmbeddedSettings, JwtSettings, Limits, LogSettings, Relation, Remembered, Settings, Sync,
+    Bounds, Cors, Counted, EmbeddedSettings, JwtSettings, LogSettings, Relation, Remembered, Settings, Sync,
     TlsSettings,
 };
 
@@ -57,7 +57,7 @@ impl Build<'_> {
             jwt,
             cors,
             tls,
-            limits: self.limits(),
+            bounds: self.bounds(),
             log: LogSettings { json: self.text("log.format") == "json", level: self.text("log.level") },
             idempotency_ttl: match self.get("idempotency.ttl") {
                 Some(Value::Duration(ttl)) => *ttl,
@@ -123,22 +123,22 @@ impl Build<'_> {
         }
     }
 
-    fn limits(&self) -> Limits {
+    fn bounds(&self) -> Bounds {
         let size = |name| usize::try_from(self.number(name)).unwrap_or(usize::MAX);
         let time = |name| Duration::from_millis(self.number(name));
-        Limits {
-            body_bytes_max: size("limits.body_bytes_max"),
-            batch_bytes_max: size("limits.batch_bytes_max"),
-            batch_commands_max: size("limits.batch_commands_max"),
-            header_bytes_max: size("limits.header_bytes_max"),
-            unfinished_bytes_max: size("limits.unfinished_bytes_max"),
-            connections_max: size("limits.connections_max"),
-            request_timeout: time("limits.request_timeout_ms"),
-            header_read_timeout: time("limits.header_read_timeout_ms"),
-            idle_timeout: time("limits.idle_timeout_ms"),
-            shutdown_grace: time("limits.shutdown_grace_ms"),
-            queue_depth_max: size("limits.queue_depth_max"),
-            subscriptions_max: size("limits.subscriptions_max"),
+        Bounds {
+            body_bytes_max: size("bounds.body_bytes_max"),
+            batch_bytes_max: size("bounds.batch_bytes_max"),
+            batch_commands_max: size("bounds.batch_commands_max"),
+            header_bytes_max: size("bounds.header_bytes_max"),
+            unfinished_bytes_max: size("bounds.unfinished_bytes_max"),
+            connections_max: size("bounds.connections_max"),
+            request_timeout: time("bounds.request_timeout_ms"),
+            header_read_timeout: time("bounds.header_read_timeout_ms"),
+            idle_timeout: time("bounds.idle_timeout_ms"),
+            shutdown_grace: time("bounds.shutdown_grace_ms"),
+            queue_depth_max: size("bounds.queue_depth_max"),
+            subscriptions_max: size("bounds.subscriptions_max"),
         }
     }
 
@@ -242,8 +242,8 @@ impl Build<'_> {
                 "{listen} speaks plain HTTP, so keys and tokens can be read on the way; set [tls], or put a TLS proxy in front"
             ));
         }
-        let (unfinished, batch) = ("limits.unfinished_bytes_max", "limits.batch_bytes_max");
-        if self.number(unfinished) < self.number(batch).max(self.number("limits.body_bytes_max")) {
+        let (unfinished, batch) = ("bounds.unfinished_bytes_max", "bounds.batch_bytes_max");
+        if self.number(unfinished) < self.number(batch).max(self.number("bounds.body_bytes_max")) {
             warnings.push(format!("{unfinished} is less than one body may have, so large ones are always refused"));
         }
         if jwt.is_some_and(|jwt| jwt.jwks.starts_with("http://") && !is_loopback_url(&jwt.jwks)) {

@@ -1,14 +1,14 @@
 //! `config defaults`: the commented file that `docs/tally.toml` is a copy of.
 
-use super::counting::TABLES;
 use super::relations::KEYS;
 use super::schema::{Preset, Reach, SECTIONS, SETTINGS};
+use super::tables::TABLES;
 
 const HEAD: &str = "\
 # Tally's settings, with their defaults. Uncomment what you change.
 #
 # Flags win over the environment, which wins over this file, which wins over the defaults. A setting's
-# environment variable is TALLY_ and its path: TALLY_LISTEN, TALLY_LIMITS_BODY_BYTES_MAX. Relative paths
+# environment variable is TALLY_ and its path: TALLY_LISTEN, TALLY_BOUNDS_BODY_BYTES_MAX. Relative paths
 # start at the folder that the server was started in. Durations are a number with ms, s, m, h or d.
 # `tally config check` explains mistakes, `tally config show` says what is in force and why.
 ";

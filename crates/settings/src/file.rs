@@ -6,12 +6,12 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::counting::{self, Counted};
 use super::declared::Limits;
 use super::judge::Judge;
 use super::problem::{Origin, Problem, Source, did_you_mean};
 use super::relations::{self, Relation};
 use super::schema::{Reach, SECTIONS, SETTINGS, Setting, setting};
+use super::tables::{self, Counted};
 use super::value::{Raw, Value, quote};
 
 /// What a file says, and everything that is wrong with it.
@@ -38,7 +38,7 @@ pub(crate) fn parse(path: &Path, text: &str, judge: &dyn Judge) -> Parsed {
     let broken: BTreeSet<usize> = parsed.problems.iter().filter_map(line).collect();
     let syntax = parsed.problems.len();
     // Others name them, wherever they stand.
-    let (limits, counted, problems) = counting::read_limits(&source, document.get_ref());
+    let (limits, counted, problems) = tables::read_limits(&source, document.get_ref());
     parsed.counting = counted;
     parsed.problems.extend(problems);
     let mut walk = Walk { source: &source, judge, limits: &limits, parsed };
@@ -71,16 +71,16 @@ impl Walk<'_> {
         for (key, value) in table {
             let name: &str = key.get_ref();
             let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
-            if prefix == "limits" && value.get_ref().is_table() {
-                // A limit of the user's own, which was read before.
+            if path == "limits" {
+                self.bounds_of_before(value);
             } else if let Some(setting) = setting(&path) {
                 self.setting(setting, key.span().start, value);
             } else if path == "relations" {
                 let (relations, problems) = relations::read(self.source, self.limits, value);
                 self.parsed.relations = relations;
                 self.parsed.problems.extend(problems);
-            } else if let Some(table) = counting::table(&path) {
-                let (counted, problems) = counting::read(self.source, self.limits, table, value);
+            } else if let Some(table) = tables::table(&path) {
+                let (counted, problems) = tables::read(self.source, self.limits, table, value);
                 self.parsed.counting.extend(counted);
                 self.parsed.problems.extend(problems);
             } else if is_section(&path) {
@@ -95,6 +95,17 @@ impl Walk<'_> {
             } else {
                 let hint = unknown_hint(prefix, name);
                 self.problem(key.span().start, format!("unknown key `{name}`"), hint);
+            }
+        }
+    }
+
+    /// Limits were read before. Bounds of the server stood among them once, and are still taken there.
+    fn bounds_of_before(&mut self, value: &Spanned<DeValue<'_>>) {
+        for (key, value) in value.get_ref().as_table().into_iter().flatten() {
+            let name: &str = key.get_ref();
+            match setting(&format!("bounds.{name}")) {
+                Some(bound) if !value.get_ref().is_table() => self.setting(bound, key.span().start, value),
+                Some(_) | None => {}
             }
         }
     }
@@ -141,17 +152,14 @@ fn unknown_hint(prefix: &str, name: &str) -> Option<String> {
         });
     }
     let settings = SETTINGS.iter().map(|setting| setting.path);
-    let declared = counting::TABLES.iter().map(|table| table.name).chain(["relations"]);
+    let declared = tables::TABLES.iter().map(|table| table.name).chain(["relations"]);
     let sections = SECTIONS.iter().map(|(section, _)| *section).chain(declared);
     let below = move |path: &'static str| {
         let rest = path.strip_prefix(prefix)?;
         let rest = if prefix.is_empty() { rest } else { rest.strip_prefix('.')? };
         rest.split('.').next().filter(|first| !first.is_empty())
     };
-    let near = did_you_mean(name, settings.chain(sections).filter_map(below));
-    near.or_else(|| {
-        (prefix == "limits").then(|| "a limit of your own is a table: [limits.NAME] with rate = \"100/min\"".into())
-    })
+    did_you_mean(name, settings.chain(sections).filter_map(below))
 }
 
 /// A value of the file as far as a scalar setting can use it.

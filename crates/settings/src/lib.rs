@@ -4,18 +4,23 @@
 //! completely: every mistake with its place and what to do, not just the first.
 
 mod args;
+mod attendance;
+mod board;
 mod build;
-mod counting;
+mod counter;
 mod declared;
 mod defaults;
 mod duration;
 mod file;
 mod judge;
+mod limit;
 mod load;
 mod problem;
 mod relations;
 pub mod schema;
 mod show;
+mod tables;
+mod unique;
 mod value;
 
 use std::net::SocketAddr;
@@ -26,7 +31,6 @@ use tally_core::catalog::Catalog;
 
 pub use args::ServeArgs;
 pub use build::is_url;
-pub use counting::{Counted, Definition};
 pub use declared::Written;
 pub use defaults::render_defaults;
 pub use duration::{duration, duration_text};
@@ -35,6 +39,7 @@ pub use load::{check, load, load_from};
 pub use problem::{ConfigErrors, Origin, Problem};
 pub use relations::Relation;
 pub use show::render_show;
+pub use tables::Counted;
 pub use value::{Kind, Secret, Sync, Value};
 
 /// What the server says, loudly, when it runs with `--dev`.
@@ -70,7 +75,7 @@ pub struct Settings {
     /// HTTPS, when it is on.
     pub tls: Option<TlsSettings>,
     /// A limit on everything.
-    pub limits: Limits,
+    pub bounds: Bounds,
     /// What is logged.
     pub log: LogSettings,
     /// How long an answer to an Idempotency-Key is kept.
@@ -125,10 +130,10 @@ pub struct TlsSettings {
     pub key: PathBuf,
 }
 
-/// `[limits]`; see `schema.rs` for what each means.
+/// `[bounds]`; see `schema.rs` for what each means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Limits {
+pub struct Bounds {
     pub body_bytes_max: usize,
     pub batch_bytes_max: usize,
     pub batch_commands_max: usize,

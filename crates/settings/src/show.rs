@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::problem::Origin;
 use super::schema::{SECTIONS, Setting};
+use super::tables::TABLES;
 use super::value::Value;
 use super::{Relation, Settings};
 
@@ -76,11 +77,7 @@ fn relations(settings: &Settings, lines: &mut Vec<(String, String)>) {
 /// What is counted, also that which nobody has written anything about.
 fn counting(settings: &Settings, lines: &mut Vec<(String, String)>) {
     let catalog = settings.catalog();
-    let names = (catalog.counters().map(|def| ("counters", def.name.to_string())))
-        .chain(catalog.uniques().map(|def| ("uniques", def.name.to_string())))
-        .chain(catalog.sheets().map(|def| ("attendance", def.name.to_string())))
-        .chain(catalog.boards().map(|def| ("boards", def.name.to_string())))
-        .chain(catalog.limits().map(|def| ("limits", def.name.clone())));
+    let names = TABLES.iter().flat_map(|table| (table.names)(&catalog).into_iter().map(|name| (table.name, name)));
     for (table, name) in names {
         let is_it = |counted: &&super::Counted| counted.table == table && counted.name.as_str() == name;
         lines.push((String::new(), String::new()));

@@ -5,7 +5,7 @@ use crate::world::World;
 #[test]
 fn mistakes_come_with_line_and_hint() {
     let world = World::new();
-    world.write("wrong.toml", "listen = \"127.0.0.1:7700\"\nstorr = \"embedded:x\"\n\n[limits]\nbody_bytes_max = 1\n");
+    world.write("wrong.toml", "listen = \"127.0.0.1:7700\"\nstorr = \"embedded:x\"\n\n[bounds]\nbody_bytes_max = 1\n");
     let ran = world.run(&["config", "check", "wrong.toml"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran}");
     for words in [

@@ -375,7 +375,7 @@ fn a_state_is_good_for_one_import_of_one_run_of_redis() {
 fn a_server_takes_it_as_a_store_does() {
     let old = Old::new();
     old.ask(&["SADD comment:1:liked_by a b", "SADD comment:2:liked_by a bad\u{7}"]);
-    old.world.write("tally.toml", "[limits]\nbatch_commands_max = 1\n");
+    old.world.write("tally.toml", "[bounds]\nbatch_commands_max = 1\n");
     let server = old.world.serve();
     let url = old.redis.url();
     let import = ["import", "redis", "--url", &url, "--sets", SETS, "--json"];

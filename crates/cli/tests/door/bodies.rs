@@ -59,7 +59,7 @@ async fn who_keeps_sending_still_gets_to_read_why_it_is_refused() {
 
 #[tokio::test]
 async fn unfinished_bodies_together_hold_no_more_than_the_limit() {
-    let server = Server::start("[limits]\nunfinished_bytes_max = 1048576\n").await;
+    let server = Server::start("[bounds]\nunfinished_bytes_max = 1048576\n").await;
     let part = " ".repeat(400 << 10);
     let long = |path: &str| head("PUT", path, &format!("{JSON}content-length: {}\r\n", 900 << 10));
     let mut holding = Vec::new();
@@ -92,7 +92,7 @@ async fn unfinished_bodies_together_hold_no_more_than_the_limit() {
 
 #[tokio::test]
 async fn calls_without_a_time_limit_do_not_wait_for_their_body_for_ever() {
-    let server = Server::start("[limits]\nrequest_timeout_ms = 200\n").await;
+    let server = Server::start("[bounds]\nrequest_timeout_ms = 200\n").await;
     for path in ["/v1/verify", "/v1/backup"] {
         let mut raw = Raw::connect(&server).await;
         raw.send(head("POST", path, &format!("{JSON}content-length: 100\r\n"))).await;
@@ -128,7 +128,7 @@ async fn a_meta_of_many_values_is_refused_as_any_that_is_too_large() {
 
 #[tokio::test]
 async fn what_is_read_out_of_a_batch_counts_among_what_is_held() {
-    let server = Server::start("[limits]\nunfinished_bytes_max = 1048576\n").await;
+    let server = Server::start("[bounds]\nunfinished_bytes_max = 1048576\n").await;
     let admin = server.client();
     let commands = |meta: Value| -> Vec<Value> {
         let command = |n| json!({"op": "relate", "relation": "like", "object": "post:1", "subject": format!("fan-{n}"), "meta": meta});

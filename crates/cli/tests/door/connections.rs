@@ -6,7 +6,7 @@ use crate::support::raw::{Raw, parse};
 use crate::support::*;
 use crate::{head, idle};
 
-const FULL: &str = "[limits]\nconnections_max = 8\nheader_read_timeout_ms = 600000\nidle_timeout_ms = 600000\n";
+const FULL: &str = "[bounds]\nconnections_max = 8\nheader_read_timeout_ms = 600000\nidle_timeout_ms = 600000\n";
 
 #[tokio::test]
 async fn connections_that_say_nothing_do_not_keep_others_out() {
@@ -41,7 +41,7 @@ async fn idle_connections_give_way_and_those_at_work_do_not() {
 
 #[tokio::test]
 async fn who_does_not_read_its_answer_is_cut() {
-    let server = Server::start("[limits]\nrequest_timeout_ms = 300\n").await;
+    let server = Server::start("[bounds]\nrequest_timeout_ms = 300\n").await;
     // Far more than the system keeps for a client that does not read.
     let mut raw = Raw::connect(&server).await;
     let request = head("GET", "/openapi.json", "");
@@ -56,7 +56,7 @@ async fn who_does_not_read_its_answer_is_cut() {
 
 #[tokio::test]
 async fn a_server_that_stops_does_not_wait_for_idle_connections() {
-    let mut server = Server::start("[limits]\nshutdown_grace_ms = 600000\n").await;
+    let mut server = Server::start("[bounds]\nshutdown_grace_ms = 600000\n").await;
     let (mut asked, mut silent) = (idle(&server).await, Raw::connect(&server).await);
     let mut working = Raw::connect(&server).await;
     working.send(head("PUT", crate::LIKE, "content-type: application/json\r\ncontent-length: 2\r\n")).await;

@@ -7,7 +7,7 @@ use crate::{JSON, LIKE, anonymous, head, idle, is_alive};
 
 #[tokio::test]
 async fn headers_past_the_limit_are_refused_with_a_problem_and_below_it_are_not() {
-    let server = Server::start("[limits]\nheader_bytes_max = 16384\n").await;
+    let server = Server::start("[bounds]\nheader_bytes_max = 16384\n").await;
     let sized = |bytes: usize| head("GET", "/healthz", &format!("x-large: {}\r\n", "x".repeat(bytes)));
     let close = "connection: close\r\n";
     let fits = exchange(&server, head("GET", "/healthz", &format!("{close}x: {}\r\n", "x".repeat(16_000)))).await;
@@ -38,7 +38,7 @@ async fn what_is_not_http_gets_a_problem() {
 
 #[tokio::test]
 async fn slow_heads_are_cut_and_idle_connections_are_not() {
-    let server = Server::start("[limits]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 600000\n").await;
+    let server = Server::start("[bounds]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 600000\n").await;
     let mut idle_one = idle(&server).await;
     let silent = Raw::connect(&server).await;
     let mut slow = Raw::connect(&server).await;
@@ -57,7 +57,7 @@ async fn slow_heads_are_cut_and_idle_connections_are_not() {
 
 #[tokio::test]
 async fn a_head_that_trickles_is_cut_however_often_a_byte_comes() {
-    let server = Server::start("[limits]\nheader_read_timeout_ms = 300\n").await;
+    let server = Server::start("[bounds]\nheader_read_timeout_ms = 300\n").await;
     let mut raw = Raw::connect(&server).await;
     raw.send("GET /healthz HTTP/1.1\r\nhost: tally\r\n").await;
     until("it is cut", async || (!raw.send("x: y\r\n").await).then_some(())).await;
@@ -65,7 +65,7 @@ async fn a_head_that_trickles_is_cut_however_often_a_byte_comes() {
 
 #[tokio::test]
 async fn idle_connections_are_cut_in_their_own_time() {
-    let server = Server::start("[limits]\nheader_read_timeout_ms = 600000\nidle_timeout_ms = 300\n").await;
+    let server = Server::start("[bounds]\nheader_read_timeout_ms = 600000\nidle_timeout_ms = 300\n").await;
     let mut fresh = Raw::connect(&server).await;
     assert!(idle(&server).await.rest().await.is_empty());
     assert!(is_alive(&mut fresh).await, "one that has not asked yet has the time for its headers");
@@ -73,7 +73,7 @@ async fn idle_connections_are_cut_in_their_own_time() {
 
 #[tokio::test]
 async fn half_a_head_behind_a_whole_request_is_a_slow_head() {
-    let server = Server::start("[limits]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 600000\n").await;
+    let server = Server::start("[bounds]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 600000\n").await;
     let sized = format!("{}{{}}", head("PUT", LIKE, &format!("{JSON}content-length: 2\r\n")));
     let chunked = head("PUT", LIKE, &format!("{JSON}transfer-encoding: chunked\r\n")) + "2\r\n{}\r\n0\r\n\r\n";
     for request in [anonymous("GET", "/healthz", ""), sized, chunked] {
@@ -118,7 +118,7 @@ fn unfinished_2(bytes: usize) -> Vec<u8> {
 #[tokio::test]
 async fn unfinished_heads_together_hold_no_more_than_half_of_the_limit() {
     for unfinished in [unfinished_1, unfinished_2] {
-        let server = Server::start("[limits]\nunfinished_bytes_max = 65536\n").await;
+        let server = Server::start("[bounds]\nunfinished_bytes_max = 65536\n").await;
         let mut holding = Raw::connect(&server).await;
         holding.send(unfinished(FREE + 25_000)).await;
         until_held(&server, 25_000).await;
@@ -140,7 +140,7 @@ async fn unfinished_heads_together_hold_no_more_than_half_of_the_limit() {
 
 #[tokio::test]
 async fn a_head_of_http_2_that_is_not_finished_is_cut_also_when_it_is_not_the_first() {
-    let server = Server::start("[limits]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 600000\n").await;
+    let server = Server::start("[bounds]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 600000\n").await;
     let mut raw = Raw::connect(&server).await;
     raw.send([http_2::PREFACE, &http_2::whole_head(1)].concat()).await;
     until("it is answered", async || {
@@ -156,7 +156,7 @@ async fn a_head_of_http_2_that_is_not_finished_is_cut_also_when_it_is_not_the_fi
 
 #[tokio::test]
 async fn what_was_sent_in_time_is_answered_though_the_server_was_late() {
-    let server = Server::start("[limits]\nheader_read_timeout_ms = 500\nidle_timeout_ms = 500\n").await;
+    let server = Server::start("[bounds]\nheader_read_timeout_ms = 500\nidle_timeout_ms = 500\n").await;
     let mut waiting = Vec::new();
     for number in 0..30 {
         waiting.push(if number % 2 == 0 { Raw::connect(&server).await } else { idle(&server).await });

@@ -56,7 +56,7 @@ async fn ask(sender: &mut SendRequest<Full<Bytes>>, request: hyper::Request<Full
 
 #[tokio::test]
 async fn nobody_and_too_large_headers_are_refused_and_the_connection_goes_on() {
-    let server = Server::start("[limits]\nheader_bytes_max = 16384\n").await;
+    let server = Server::start("[bounds]\nheader_bytes_max = 16384\n").await;
     let (mut sender, connection) = connect(&server).await;
     tokio::spawn(connection);
     static LARGE: [u8; 900 << 10] = [b' '; 900 << 10];
@@ -73,7 +73,7 @@ async fn nobody_and_too_large_headers_are_refused_and_the_connection_goes_on() {
 
 #[tokio::test]
 async fn a_connection_that_asks_for_nothing_is_cut_though_it_answers_pings() {
-    let server = Server::start("[limits]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 300\n").await;
+    let server = Server::start("[bounds]\nheader_read_timeout_ms = 300\nidle_timeout_ms = 300\n").await;
     let (_never_asks, silent) = connect(&server).await;
     let (mut sender, asked) = connect(&server).await;
     let (silent, asked) = (tokio::spawn(silent), tokio::spawn(asked));

@@ -66,7 +66,7 @@ async fn both_versions_of_http_are_answered_over_tls() {
 
 #[tokio::test]
 async fn who_does_not_finish_the_handshake_is_cut_and_harms_nobody() {
-    let more = "[limits]\nheader_read_timeout_ms = 300\n";
+    let more = "[bounds]\nheader_read_timeout_ms = 300\n";
     let server = secured("cert.pem", "ec.pem", more).await;
     let silent = Raw::connect(&server).await;
     let mut half = Raw::connect(&server).await;

@@ -23,7 +23,7 @@ async fn a_body_that_says_it_is_too_large_is_refused_before_it_is_sent() {
 
 #[tokio::test]
 async fn a_chunked_body_is_cut_at_the_same_limit() {
-    let server = Server::start("[limits]\nbody_bytes_max = 4096\nbatch_bytes_max = 8192\n").await;
+    let server = Server::start("[bounds]\nbody_bytes_max = 4096\nbatch_bytes_max = 8192\n").await;
     for (method, path, bytes_max) in [("PUT", LIKE, 4096), ("POST", "/v1/batch", 8192)] {
         let mut raw = Raw::connect(&server).await;
         raw.send(head(method, path, &format!("{JSON}transfer-encoding: chunked\r\n"))).await;
@@ -42,7 +42,7 @@ async fn a_chunked_body_is_cut_at_the_same_limit() {
 
 #[tokio::test]
 async fn headers_that_are_too_large_or_too_many_are_refused_and_harm_nobody() {
-    let server = Server::start("[limits]\nheader_bytes_max = 16384\n").await;
+    let server = Server::start("[bounds]\nheader_bytes_max = 16384\n").await;
     let large = format!("x-large: {}\r\n", "x".repeat(2 << 20));
     let many: String = (0..5_000).map(|n| format!("x-{n}: 1\r\n")).collect();
     let long_path = format!("/v1/relations/like/post:{}", "x".repeat(1 << 20));
@@ -60,7 +60,7 @@ async fn headers_that_are_too_large_or_too_many_are_refused_and_harm_nobody() {
 
 #[tokio::test]
 async fn a_client_that_is_slow_with_its_headers_is_cut() {
-    let server = Server::start("[limits]\nheader_read_timeout_ms = 200\nidle_timeout_ms = 200\n").await;
+    let server = Server::start("[bounds]\nheader_read_timeout_ms = 200\nidle_timeout_ms = 200\n").await;
     let mut slow = Raw::connect(&server).await;
     slow.send("GET /healthz HTTP/1.1\r\nhost: ta").await;
     let silent = Raw::connect(&server).await;
@@ -76,7 +76,7 @@ async fn a_client_that_is_slow_with_its_headers_is_cut() {
 
 #[tokio::test]
 async fn a_body_that_never_ends_runs_into_the_time_limit() {
-    let server = Server::start("[limits]\nrequest_timeout_ms = 200\n").await;
+    let server = Server::start("[bounds]\nrequest_timeout_ms = 200\n").await;
     let mut raw = Raw::connect(&server).await;
     raw.send(head("PUT", LIKE, &format!("{JSON}content-length: 100\r\nconnection: close\r\n"))).await;
     raw.send("{").await;

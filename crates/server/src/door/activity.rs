@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tally_settings::Limits;
+use tally_settings::Bounds;
 use tokio::sync::Notify;
 
 use super::framing::Unfinished;
@@ -178,30 +178,30 @@ impl Activity {
     }
 
     /// When it will be cut, and why, if nothing happens.
-    fn deadline(&self, limits: &Limits) -> Option<(Duration, Cut)> {
+    fn deadline(&self, bounds: &Bounds) -> Option<(Duration, Cut)> {
         let blocked_ms = self.blocked_ms.load(Ordering::Relaxed);
         if blocked_ms > 0 {
-            return Some((Duration::from_millis(blocked_ms) + limits.request_timeout, Cut::Stalled));
+            return Some((Duration::from_millis(blocked_ms) + bounds.request_timeout, Cut::Stalled));
         }
         if self.is_busy() {
             let waits_for_client = !self.works();
             let since = Duration::from_millis(self.since_ms.load(Ordering::Relaxed));
-            return waits_for_client.then_some((since + limits.request_timeout, Cut::Stalled));
+            return waits_for_client.then_some((since + bounds.request_timeout, Cut::Stalled));
         }
         Some(match (self.has_asked.load(Ordering::Relaxed), self.has_begun()) {
-            (false, _) => (limits.header_read_timeout, Cut::SlowHead),
-            (true, false) => (self.since() + limits.idle_timeout, Cut::Idle),
-            (true, true) => (self.since() + limits.header_read_timeout, Cut::SlowHead),
+            (false, _) => (bounds.header_read_timeout, Cut::SlowHead),
+            (true, false) => (self.since() + bounds.idle_timeout, Cut::Idle),
+            (true, true) => (self.since() + bounds.header_read_timeout, Cut::SlowHead),
         })
     }
 
     /// Lets a connection go on until it has ended, or is to be ended.
-    pub async fn watch<F: Future>(&self, limits: &Limits, mut work: Pin<&mut F>) -> Result<F::Output, Cut> {
+    pub async fn watch<F: Future>(&self, bounds: &Bounds, mut work: Pin<&mut F>) -> Result<F::Output, Cut> {
         loop {
             let cut = tokio::select! {
                 biased;
                 done = work.as_mut() => return Ok(done),
-                cut = self.outstayed(limits) => cut,
+                cut = self.outstayed(bounds) => cut,
             };
             if cut == Cut::Crowded {
                 return Err(cut);
@@ -212,19 +212,19 @@ impl Activity {
                 done = work.as_mut() => return Ok(done),
                 () = tokio::time::sleep(SECOND_LOOK) => {}
             }
-            if self.deadline(limits).is_some_and(|(at, _)| at <= self.opened.elapsed()) {
+            if self.deadline(bounds).is_some_and(|(at, _)| at <= self.opened.elapsed()) {
                 return Err(cut);
             }
         }
     }
 
     /// Waits until the connection is to be ended.
-    async fn outstayed(&self, limits: &Limits) -> Cut {
+    async fn outstayed(&self, bounds: &Bounds) -> Cut {
         // No state that begins from now on can end sooner than this, so nobody has to wake the waiting.
-        let soonest = limits.header_read_timeout.min(limits.idle_timeout).min(limits.request_timeout);
+        let soonest = bounds.header_read_timeout.min(bounds.idle_timeout).min(bounds.request_timeout);
         loop {
             let now = self.opened.elapsed();
-            let until = match self.deadline(limits) {
+            let until = match self.deadline(bounds) {
                 Some((at, cut)) if at <= now => return cut,
                 Some((at, _)) => at.min(now + soonest),
                 None => now + soonest,

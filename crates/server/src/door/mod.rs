@@ -50,7 +50,7 @@ pub async fn serve(app: App, router: Router, stream: TcpStream, tls: Option<TlsA
         None => connection(app, router, stream, activity).await,
         Some(acceptor) => {
             let handshake = std::pin::pin!(acceptor.accept(stream).into_future());
-            match activity.watch(&app.settings.limits, handshake).await {
+            match activity.watch(&app.settings.bounds, handshake).await {
                 Ok(Ok(stream)) => connection(app, router, stream, activity).await,
                 Ok(Err(_)) => {}
                 Err(cut) => app.metrics.cut(cut.name()),
@@ -64,7 +64,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut wire = Wire::new(stream, activity.clone());
-    let spoken = activity.watch(&app.settings.limits, std::pin::pin!(wire.speaks_http_2())).await;
+    let spoken = activity.watch(&app.settings.bounds, std::pin::pin!(wire.speaks_http_2())).await;
     let is_http_2 = match spoken {
         Ok(is_http_2) => is_http_2,
         Err(cut) => return app.metrics.cut(cut.name()),
@@ -83,28 +83,28 @@ async fn speak_http_1<S>(app: &App, router: Router, wire: Wire<S>, activity: &Ar
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let limits = &app.settings.limits;
+    let bounds = &app.settings.bounds;
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         // Watched by `activity`, which can tell an idle client from a slow one.
         .header_read_timeout(None)
-        .max_header_size(limits.header_bytes_max)
-        .max_buf_size(limits.header_bytes_max.max(64 * 1024));
+        .max_header_size(bounds.header_bytes_max)
+        .max_buf_size(bounds.header_bytes_max.max(64 * 1024));
     let service = {
         let (app, activity) = (app.clone(), activity.clone());
         service_fn(move |request| service::serve(app.clone(), router.clone(), activity.clone(), request))
     };
     let mut connection = builder.serve_connection(TokioIo::new(wire), service);
     let watched = tokio::select! {
-        watched = activity.watch(limits, Pin::new(&mut connection)) => Some(watched),
+        watched = activity.watch(bounds, Pin::new(&mut connection)) => Some(watched),
         () = app.stopped() => None,
     };
     let watched = match watched {
         Some(watched) => watched,
         None => {
             Pin::new(&mut connection).graceful_shutdown();
-            activity.watch(limits, Pin::new(&mut connection)).await
+            activity.watch(bounds, Pin::new(&mut connection)).await
         }
     };
     let cut = match watched {
@@ -113,7 +113,7 @@ where
     };
     app.metrics.cut(cut.name());
     if cut == Cut::SlowHead && activity.has_begun() {
-        let waited_ms = limits.header_read_timeout.as_millis();
+        let waited_ms = bounds.header_read_timeout.as_millis();
         let problem = Problem::bad_request(format!("the headers were not sent within {waited_ms} ms"));
         app.metrics.problem(problem.code);
         connection.into_parts().io.into_inner().say(&problem).await;
@@ -125,23 +125,23 @@ async fn speak_http_2<S>(app: &App, router: Router, wire: Wire<S>, activity: &Ar
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let limits = &app.settings.limits;
+    let bounds = &app.settings.bounds;
     let mut builder = http2::Builder::new(TokioExecutor::new());
-    let headers = limits.header_bytes_max + HEADERS_ABOVE;
+    let headers = bounds.header_bytes_max + HEADERS_ABOVE;
     builder
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(headers).unwrap_or(u32::MAX))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buf_size(SEND_BUFFER)
-        .keep_alive_interval(limits.idle_timeout);
+        .keep_alive_interval(bounds.idle_timeout);
     let service = {
         let (app, activity) = (app.clone(), activity.clone());
         service_fn(move |request| service::serve(app.clone(), router.clone(), activity.clone(), request))
     };
     let mut connection = builder.serve_connection(TokioIo::new(wire), service);
     let watched = tokio::select! {
-        watched = activity.watch(limits, Pin::new(&mut connection)) => Some(watched),
+        watched = activity.watch(bounds, Pin::new(&mut connection)) => Some(watched),
         () = app.stopped() => None,
     };
     match watched {
@@ -153,7 +153,7 @@ where
         }
         None => Pin::new(&mut connection).graceful_shutdown(),
     }
-    match activity.watch(limits, Pin::new(&mut connection)).await {
+    match activity.watch(bounds, Pin::new(&mut connection)).await {
         Ok(ended) => ended,
         Err(cut) => {
             app.metrics.cut(cut.name());

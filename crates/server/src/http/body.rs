@@ -32,7 +32,7 @@ impl FromRequest<App> for Posted {
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let is_keyed = request.headers().contains_key("idempotency-key");
         let keyed = is_keyed.then(|| (request.headers().clone(), request.uri().path().to_owned()));
-        let bytes = read_body(request, app, app.settings.limits.body_bytes_max).await?;
+        let bytes = read_body(request, app, app.settings.bounds.body_bytes_max).await?;
         Ok(Self { keyed, bytes })
     }
 }
@@ -65,7 +65,7 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let bytes = read_body(request, app, app.settings.limits.body_bytes_max).await?;
+        let bytes = read_body(request, app, app.settings.bounds.body_bytes_max).await?;
         if bytes.is_empty() { Ok(Self(T::default())) } else { parse(&bytes).map(Self) }
     }
 }
@@ -97,7 +97,7 @@ pub async fn read_body(request: Request, app: &App, bytes_max: usize) -> Result<
         return Err(too_large(bytes_max));
     }
     room.set_waits(true);
-    let limit = app.settings.limits.request_timeout;
+    let limit = app.settings.bounds.request_timeout;
     let read = tokio::time::timeout(limit, collect(&mut body, room, bytes_max)).await;
     let bytes = read.unwrap_or_else(|_| Err(late_body(limit)))?;
     room.set_waits(false);

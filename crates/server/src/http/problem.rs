@@ -115,7 +115,7 @@ impl Problem {
     pub fn large_head(status: StatusCode) -> Self {
         let detail = match status {
             StatusCode::URI_TOO_LONG => "the path is too long",
-            _ => "the headers are too large or too many; limits.header_bytes_max bounds them",
+            _ => "the headers are too large or too many; bounds.header_bytes_max bounds them",
         };
         Self { status: Some(status), ..Self::new(Code::TooLarge, detail) }
     }

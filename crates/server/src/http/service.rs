@@ -68,7 +68,7 @@ fn admitted(app: &App, visit: &Result<Visit, Problem>, request: &Request<Incomin
     match visit {
         Err(refused) => Some(refused.clone().into_response()),
         // The library itself sees to it in HTTP/1.
-        Ok(_) if request.version() >= Version::HTTP_2 && head_bytes(request) > app.settings.limits.header_bytes_max => {
+        Ok(_) if request.version() >= Version::HTTP_2 && head_bytes(request) > app.settings.bounds.header_bytes_max => {
             Some(too_large.into_response())
         }
         Ok(visit) => visit.preflight(request).map(IntoResponse::into_response),
@@ -88,7 +88,7 @@ async fn within_limits(
     room: Option<&Room>,
     (id, method, path): (&HeaderValue, &'static str, &str),
 ) -> Response<Body> {
-    let limit = app.settings.limits.request_timeout;
+    let limit = app.settings.bounds.request_timeout;
     let answering = AssertUnwindSafe(route(router, request)).catch_unwind();
     let outcome = if WITHOUT_TIME_LIMIT.contains(&path) {
         Ok(answering.await)

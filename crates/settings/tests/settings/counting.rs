@@ -62,7 +62,7 @@ rate_limit = "30/min per member"
 }
 
 #[test]
-fn limits_of_ones_own_stand_beside_the_servers() {
+fn limits_of_ones_own_may_have_any_name_but_are_tables() {
     let text = r#"[relations.like]
 rate_limit = "postin"
 [relations.follow]
@@ -86,12 +86,11 @@ body_bytes_max = 2048
         text,
         &[
             "limits.toml:2:14: `rate_limit`: there is no limit `postin`\n  hint: did you mean `posting`?",
-            "limits.toml:5:9: `connections_max` is a setting of the server, so no limit can be called that\n  hint: give [limits.connections_max] another name",
             "limits.toml:9:9: `limits.strange`: `rate` is missing\n  hint: write an amount and a time",
             "limits.toml:10:13: `algorithm`: there is no algorithm `leaky`\n  hint: write \"sliding_log\", \"sliding_window\" or",
             "limits.toml:12:8: `rate`: a sliding log remembers every use, so it takes at most 1000\n  hint: above that choose",
-            "limits.toml:15:1: unknown key `other`\n  hint: a limit of your own is a table: [limits.NAME]",
-            "limits.toml:16:1: unknown key `conections_max`\n  hint: did you mean `connections_max`?",
+            "limits.toml:15:9: `other`: a string where a table belongs\n  hint: write [limits.NAME] with its keys below",
+            "limits.toml:16:18: `conections_max`: a number where a table belongs\n  hint: write [limits.NAME] with its keys below",
         ],
     );
 }
@@ -133,7 +132,7 @@ rate_limit = "30/min per object"
     assert!(weekly.ties == Ties::Dense && weekly.best_of && weekly.season.is_some());
     assert_eq!(weekly.rate_limit.as_ref().map(|limit| limit.per), Some(Per::Subject));
     assert_eq!(counting.limit(&name("posting")).unwrap().amount, 100);
-    assert_eq!(settings.limits.connections_max, 7);
+    assert_eq!(settings.bounds.connections_max, 7);
     let like = catalog.relation(&name("like")).unwrap().rate_limit.clone().unwrap();
     assert_eq!((like.limit.name.as_str(), like.per), ("relations.like", Per::Object));
     for built_in in [counting.unique(&name("dau")).is_ok(), counting.board(&name("points")).is_ok()] {

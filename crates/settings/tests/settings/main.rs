@@ -84,8 +84,8 @@ fn without_anything_the_defaults_hold() {
     assert_eq!(settings.store, "embedded:./tally-data");
     assert_eq!(settings.sync, Sync::Always);
     assert_eq!((settings.dev, settings.admin_key.is_none(), settings.jwt.is_none()), (false, true, true));
-    assert_eq!(settings.limits.body_bytes_max, 1 << 20);
-    assert_eq!(settings.limits.batch_bytes_max, 8 << 20);
+    assert_eq!(settings.bounds.body_bytes_max, 1 << 20);
+    assert_eq!(settings.bounds.batch_bytes_max, 8 << 20);
     assert_eq!(settings.idempotency_ttl, Duration::from_secs(24 * 60 * 60));
     assert!(settings.warnings.is_empty(), "{:?}", settings.warnings);
     let catalog = settings.catalog();
@@ -117,10 +117,10 @@ fn flags_win_over_environment_over_file_over_defaults() {
 
 #[test]
 fn an_empty_variable_is_an_unset_one_and_numbers_come_as_words() {
-    let env = [("TALLY_LISTEN", ""), ("TALLY_LIMITS_CONNECTIONS_MAX", "7"), ("TALLY_CONFIG", "")];
+    let env = [("TALLY_LISTEN", ""), ("TALLY_BOUNDS_CONNECTIONS_MAX", "7"), ("TALLY_CONFIG", "")];
     let settings = load(&ServeArgs::default(), &env).unwrap();
     assert_eq!(settings.listen.port(), 7700);
-    assert_eq!(settings.limits.connections_max, 7);
+    assert_eq!(settings.bounds.connections_max, 7);
 }
 
 #[test]
@@ -146,7 +146,7 @@ dev = true
 lisen = "127.0.0.1:1"
 body_bytes_max = 5
 
-[limits]
+[bounds]
 body_bytes_max = "1 MiB"
 conections_max = 5
 request_timeout_ms = 0
@@ -178,11 +178,11 @@ x = 1
             "wrong.toml:4:1: `admin_key` cannot be set in the file\n  hint: set TALLY_ADMIN_KEY in the environment",
             "wrong.toml:5:1: `dev` cannot be set in the file\n  hint: use the flag --dev",
             "wrong.toml:6:1: unknown key `lisen`\n  hint: did you mean `listen`?",
-            "wrong.toml:7:1: unknown key `body_bytes_max`\n  hint: `body_bytes_max` belongs under [limits]",
-            "wrong.toml:10:18: `limits.body_bytes_max`: a string where a whole number belongs",
+            "wrong.toml:7:1: unknown key `body_bytes_max`\n  hint: `body_bytes_max` belongs under [bounds]",
+            "wrong.toml:10:18: `bounds.body_bytes_max`: a string where a whole number belongs",
             "wrong.toml:11:1: unknown key `conections_max`\n  hint: did you mean `connections_max`?",
-            "wrong.toml:12:22: `limits.request_timeout_ms`: 0 is out of range\n  hint: write a number from 10",
-            "wrong.toml:13:19: `limits.queue_depth_max`: the number is too large",
+            "wrong.toml:12:22: `bounds.request_timeout_ms`: 0 is out of range\n  hint: write a number from 10",
+            "wrong.toml:13:19: `bounds.queue_depth_max`: the number is too large",
             "wrong.toml:16:10: `log.format`: `xml` is not a choice here\n  hint: write one of \"text\", \"json\"",
             "wrong.toml:19:7: `idempotency.ttl`: `1 day` is not a duration\n  hint: write a number with ms, s, m, h or d",
             "wrong.toml:22:1: `tls.key` is missing\n  hint: set both of cert and key",
@@ -393,5 +393,5 @@ fn what_is_shown_can_be_read_back() {
     let settings = load(&args, &[]).unwrap();
     let shown = file("shown", &render_show(&settings));
     let again = load(&with_file(&shown), &BTreeMap::new().into_iter().collect::<Vec<_>>()).unwrap();
-    assert_eq!((again.listen, again.limits, again.store), (settings.listen, settings.limits, settings.store));
+    assert_eq!((again.listen, again.bounds, again.store), (settings.listen, settings.bounds, settings.store));
 }

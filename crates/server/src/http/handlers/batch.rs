@@ -115,14 +115,14 @@ pub struct BatchAnswer {
 pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> Outcome {
     caller.signed_in()?;
     let headers = request.headers().clone();
-    let limits = &app.settings.limits;
+    let bounds = &app.settings.bounds;
     let room = request.extensions().get::<Arc<Room>>().cloned();
-    let bytes = read_body(request, &app, limits.batch_bytes_max).await?;
+    let bytes = read_body(request, &app, bounds.batch_bytes_max).await?;
     let sent = read_batch(&bytes)?;
     if room.is_some_and(|room| !room.grow(held(&sent.commands))) {
         return Err(no_room());
     }
-    let commands_max = if sent.atomic { ATOMIC_COMMANDS_MAX } else { limits.batch_commands_max };
+    let commands_max = if sent.atomic { ATOMIC_COMMANDS_MAX } else { bounds.batch_commands_max };
     if sent.commands.len() > commands_max {
         let kind = if sent.atomic { "an atomic batch" } else { "a batch" };
         return Err(Problem::new(Code::TooLarge, format!("{kind} has at most {commands_max} commands")));

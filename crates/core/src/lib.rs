@@ -29,6 +29,7 @@ pub mod prints;
 pub mod query;
 pub mod relation;
 pub mod replay;
+pub mod room;
 pub mod rows;
 pub mod schedule;
 pub mod subject;

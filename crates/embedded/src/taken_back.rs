@@ -22,7 +22,7 @@ fn total() -> TotalKey {
 
 /// One more.
 fn more() -> Changes {
-    Changes { rows: Default::default(), adds: [(total(), 1)].into_iter().collect(), stamp: Stamp(1) }
+    Changes { adds: vec![(total(), 1)], stamp: Stamp(1), ..Changes::default() }
 }
 
 fn board() -> BoardKey {
@@ -32,7 +32,7 @@ fn board() -> BoardKey {
 fn score(member: &str, score: i64) -> Changes {
     let key = Key::Score(ScoreKey { board: board(), member: SubjectId::new(member).unwrap() });
     let change = Change { before: None, after: Some(Row::Score(Score { score, reached: Stamp(1) })) };
-    Changes { rows: [(key, change)].into_iter().collect(), adds: Default::default(), stamp: Stamp(1) }
+    Changes { rows: vec![(key, change)], stamp: Stamp(1), ..Changes::default() }
 }
 
 fn last() -> Vec<Standing> {

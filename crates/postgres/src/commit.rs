@@ -107,7 +107,7 @@ impl Postgres {
             Sent::Done(answers) => {
                 connection.lane = Some(Lane { id: lane.id, seq });
                 let (totals, ranks) = self.read_told(&plan, seen, changes, &answers);
-                Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks) })
+                Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks), numbers: Vec::new() })
             }
             Sent::Refused(error) => Err(error),
             Sent::Spread => {
@@ -143,7 +143,12 @@ impl Postgres {
         let totals = changes.adds.iter().map(|(key, _)| key.clone()).collect();
         let wants = Wants { totals, ranks: seen.view.told_ranks().to_vec(), ..Wants::default() };
         let loaded = self.read(&wants).await?;
-        Ok(Committed { mark: Mark::default(), totals: Some(loaded.totals), ranks: Some(loaded.ranks) })
+        Ok(Committed {
+            mark: Mark::default(),
+            totals: Some(loaded.totals),
+            ranks: Some(loaded.ranks),
+            numbers: Vec::new(),
+        })
     }
 
     /// Watches how hot a total is, and spreads it behind the answer.

@@ -16,6 +16,7 @@ fn text(cell: Cell<'_>) -> Result<Option<String>, StoreError> {
         Cell::Null => return Ok(None),
         Cell::Text(text) | Cell::Json(text) => text.into_owned(),
         Cell::Number(number) => int(number)?,
+        Cell::Taken(_) => return Err(StoreError::Broken("a number that is not given yet cannot be kept".into())),
         Cell::Signed(number) => number.to_string(),
         Cell::Numbers(numbers) => list(numbers.iter().copied())?,
         Cell::Time(at) => at.0.to_string(),

@@ -90,7 +90,7 @@ impl Redis {
             self.write_plan(&plan, changes.stamp, &mut totals).await?;
         }
         let ranks = totals.split_off(changes.adds.len()).into_iter().map(|rank| rank as u64).collect();
-        Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks) })
+        Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks), numbers: Vec::new() })
     }
 
     /// Commits what is planned. False if it leaves out what it may not leave out any more, and so did nothing.

@@ -107,6 +107,7 @@ mod tests {
                 ],
                 adds: vec![(TotalKey::Counter(key), 1)],
                 stamp: Stamp(1),
+                ..Changes::default()
             };
             let plan = Plan::new(&keys, &Seen { mark: Mark::default(), view: &view }, &changes).unwrap();
             let slot = keys.part(&keys.home(Side::Object, id));

@@ -6,7 +6,7 @@ use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::{CountKey, Job, JobId, JobKind, TotalKey, VerifyReport, Work};
+use crate::rows::{CountKey, Job, JobId, JobKind, SequenceKey, TotalKey, VerifyReport, Work};
 use crate::time::Timestamp;
 
 /// What is answered.
@@ -39,14 +39,21 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Moves the counts in an answer, each by what it is off by; and the ranks, one after another.
-    pub fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, ranks: &mut dyn Iterator<Item = u64>) {
+    /// Moves the counts in an answer, each by what it is off by, and the ranks, one after another; and gives it its numbers, where
+    /// the first one that was taken of a sequence is `first` ([`Seq::given`](crate::rows::Seq::given)).
+    #[expect(clippy::only_used_in_recursion, reason = "no answer carries a number yet")]
+    pub fn correct(
+        &mut self,
+        off: &dyn Fn(&TotalKey) -> i64,
+        first: &dyn Fn(&SequenceKey) -> u64,
+        ranks: &mut dyn Iterator<Item = u64>,
+    ) {
         match self {
             Self::Edge(edge) => {
                 let (object, relation) = (edge.object.clone(), edge.relation.clone());
                 edge.count += off(&TotalKey::Object { object, relation });
             }
-            Self::Batch(replies) => replies.iter_mut().flatten().for_each(|reply| reply.correct(off, ranks)),
+            Self::Batch(replies) => replies.iter_mut().flatten().for_each(|reply| reply.correct(off, first, ranks)),
             Self::Count(count) => {
                 let key = CountKey { name: count.counter.clone(), key: count.key.clone() };
                 count.value = count.value.saturating_add(off(&TotalKey::Counter(key)));

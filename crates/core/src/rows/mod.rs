@@ -4,6 +4,9 @@ mod base64;
 mod cell;
 mod columns;
 mod declared;
+mod sequence;
+#[cfg(test)]
+mod sequence_tests;
 #[cfg(test)]
 mod tests;
 mod total;
@@ -24,12 +27,14 @@ pub use crate::names::rows::Names;
 pub use crate::object::rows::Object;
 pub use crate::relation::rows::{Edge, EdgeKey, ListKey, Side};
 pub use crate::replay::rows::{Replay, ReplayKey};
+pub use crate::room::rows::{EntryKey, Ticket, TicketKey};
 pub use crate::subject::rows::{Forgotten, Subject, Suspension};
 pub use crate::unique::rows::{SKETCH_ERROR, Sketch};
 pub use crate::verify::rows::{DriftItem, VerifyReport};
 pub(crate) use base64::as_base64;
 pub use cell::{Cell, Cells, Type};
 pub use declared::{Column, Declared, Due, Guard, Home, RowKind};
+pub use sequence::{NUMBER_MAX, NotTaken, Seq, SequenceKey};
 pub use total::{Number, TotalKey, TotalOf};
 
 /// Names a row.
@@ -69,6 +74,12 @@ pub enum Key {
     Score(ScoreKey),
     /// Every name that was ever declared.
     Names,
+    /// The last number given of a sequence.
+    Sequence(SequenceKey),
+    /// A place in a room's queue.
+    Ticket(TicketKey),
+    /// Which ticket a subject's token stands for.
+    Entry(EntryKey),
 }
 
 /// The value of a row.
@@ -108,6 +119,12 @@ pub enum Row {
     Score(Score),
     /// See [`Names`].
     Names(Names),
+    /// The last number given.
+    Sequence(u64),
+    /// See [`Ticket`].
+    Ticket(Ticket),
+    /// The ticket's number.
+    Entry(Seq),
 }
 
 /// One row's change. `before` is what the decision saw, so that a store can take down what
@@ -128,6 +145,9 @@ pub struct Changes {
     pub rows: Vec<(Key, Change)>,
     /// Additions to totals. They never conflict.
     pub adds: Vec<(TotalKey, i64)>,
+    /// How many numbers are taken of each sequence, which stands here once. They never conflict, and are given in the order of
+    /// commits: rows carry them as [`Seq::Taken`].
+    pub numbers: Vec<(SequenceKey, u32)>,
     /// The newest stamp that the batch used.
     pub stamp: Stamp,
 }
@@ -135,6 +155,6 @@ pub struct Changes {
 impl Changes {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.adds.is_empty()
+        self.rows.is_empty() && self.adds.is_empty() && self.numbers.is_empty()
     }
 }

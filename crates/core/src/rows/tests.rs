@@ -73,7 +73,19 @@ fn samples() -> Vec<(Key, Row)> {
             Row::Attendee(Attendee { number: 7, days: bits, forgotten: Bits::default() }),
         ),
         (Key::Board(name("weekly")), Row::Board(Board { seasons: vec![Timestamp(0), at], dense: true })),
-        (Key::Score(ScoreKey { board, member: subject }), Row::Score(Score { score: -4, reached: Stamp(9) })),
+        (Key::Score(ScoreKey { board, member: subject.clone() }), Row::Score(Score { score: -4, reached: Stamp(9) })),
+        (Key::Sequence(SequenceKey { home: "sale".into(), name: "queue".into() }), Row::Sequence(NUMBER_MAX)),
+        (
+            Key::Ticket(TicketKey { room: name("sale"), seq: Seq::Given(7) }),
+            Row::Ticket(Ticket {
+                subject: subject.clone(),
+                token: "t \"1\"".into(),
+                state: "waiting".into(),
+                joined_at: at,
+                alive_until: at,
+            }),
+        ),
+        (Key::Entry(EntryKey { room: name("sale"), subject, token: "}".into() }), Row::Entry(Seq::Given(7))),
     ]
 }
 

@@ -18,7 +18,7 @@ use tally_core::query::{
 use tally_core::rows::{Changes, CountKey, Edge, EdgeKey, Key, ListKey, Object, Row, Side, Standing, TotalKey, Work};
 use tally_core::view::{View, Wants};
 use tally_core::{
-    Answer, Auth, Catalog, Cursor, KeyId, Name, ObjectId, Query, Refusal, RelationDef, Stamp, SubjectId, Timestamp,
+    Answer, Auth, Catalog, Cursor, KeyId, Name, ObjectId, Query, Refusal, RelationDef, SubjectId, Timestamp,
 };
 use tally_engine::{CommitError, Engine, Loaded, Page, Place, Range, Seen, Together};
 
@@ -118,7 +118,7 @@ impl<E: Engine> Reader<'_, E> {
         }
         let asked: BTreeSet<&TotalKey> = wants.totals.iter().collect();
         let adds = asked.iter().map(|key| ((*key).clone(), 0)).collect();
-        let changes = Changes { rows: Vec::new(), adds, stamp: Stamp::default() };
+        let changes = Changes { adds, ..Changes::default() };
         let committed = match self.engine.commit(Seen { mark: loaded.mark, view: &view }, &changes).await {
             Ok(committed) => committed,
             Err(CommitError::Conflict) => return Ok(None),

@@ -27,6 +27,7 @@ mod fence;
 mod follow;
 mod load;
 mod materialize;
+mod numbers;
 mod options;
 mod plan;
 mod rows;

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_counting.sql"),
     include_str!("../migrations/0003_boards_say_how_they_are_ranked.sql"),
+    include_str!("../migrations/0004_numbers_given_at_commit.sql"),
 ];
 /// The last of them.
 pub(crate) const NEWEST: i32 = MIGRATIONS.len() as i32;

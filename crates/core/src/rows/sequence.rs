@@ -121,7 +121,7 @@ impl Changes {
 
     /// Each row that carries a number that is not given yet must carry one that this takes.
     pub fn check_numbers(&self) -> Result<(), NotTaken> {
-        self.fill(|_| Some(1)).map(drop)
+        if self.carries() { self.fill(|_| Some(1)).map(drop) } else { Ok(()) }
     }
 
     /// Which of the sequences a row's numbers are of, and how many are taken of it.

@@ -161,13 +161,7 @@ impl Postgres {
     }
 
     /// Each total that was added to and each rank that was asked for, as it is now, and the numbers that were taken.
-    fn read_told(
-        &self,
-        plan: &Plan<'_>,
-        seen: &Seen<'_>,
-        changes: &Changes,
-        answers: &[Vec<Row>],
-    ) -> Committed {
+    fn read_told(&self, plan: &Plan<'_>, seen: &Seen<'_>, changes: &Changes, answers: &[Vec<Row>]) -> Committed {
         // A subject's total that is not stored is not known either, and nobody has asked for it.
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();

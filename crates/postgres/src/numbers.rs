@@ -89,8 +89,7 @@ impl Table {
     /// SQL that gives numbers to rows that this transaction has changed already.
     pub(crate) fn change_numbered(self) -> String {
         let set = self.columns().skip(self.keys());
-        let set: Vec<String> =
-            set.map(|column| format!("{} = {}", column.0, self.typed_with(column, typed))).collect();
+        let set: Vec<String> = set.map(|column| format!("{} = {}", column.0, self.typed_with(column, typed))).collect();
         let (set, rows) = (set.join(", "), self.rows_with_sequence());
         format!("UPDATE {} t SET {set} FROM {rows} WHERE {}", self.name(), self.same_key())
     }

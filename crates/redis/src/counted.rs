@@ -4,8 +4,8 @@ use tally_core::rows::{Change, Changes, Key, Row, ScoreKey};
 use tally_core::view::View;
 use tally_engine::StoreError;
 
-use crate::orders::{element, order_score, place_words, score_in};
 use crate::gaps::Gapped;
+use crate::orders::{element, order_score, place_words, score_in};
 use crate::part::Word::{Gapped as G, Key as K, NoKey, Text as T};
 use crate::places::{NumberAt, Place, entry_of};
 use crate::plan::Plan;
@@ -63,7 +63,9 @@ impl Plan<'_> {
     /// A row that carries numbers which only the script knows. They are of a sequence in the same slot, since that has the same
     /// home. False where it carries none.
     pub(crate) fn put_numbered(&mut self, key: &Key, change: &Change) -> Result<bool, StoreError> {
-        let Some(after) = change.after.as_ref().filter(|row| key.is_taken() || row.is_taken()) else { return Ok(false) };
+        let Some(after) = change.after.as_ref().filter(|row| key.is_taken() || row.is_taken()) else {
+            return Ok(false);
+        };
         let (before, text) = (change.before.as_ref().map(row_text).transpose()?, Gapped::row(self.keys, key, after)?);
         let home = match self.keys.place(key) {
             Place::Key(home) => {

@@ -21,6 +21,7 @@ mod driver;
 mod forgetting;
 mod histories;
 mod jobs;
+mod joins;
 mod random;
 mod running;
 mod sample;

@@ -55,7 +55,9 @@ pub fn settling(kind: RowKind) -> Option<Settling> {
         | RowKind::Attendee
         | RowKind::Board
         | RowKind::Score
-        | RowKind::Ticket => None,
+        | RowKind::Sequence
+        | RowKind::Ticket
+        | RowKind::Entry => None,
     }
 }
 

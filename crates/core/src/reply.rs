@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Refusal;
 use crate::id::{KeyId, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::TotalKey;
+use crate::rows::{SequenceKey, TotalKey};
 
 pub use crate::attendance::AttendReply;
 pub use crate::board::ScoreReply;
@@ -19,10 +19,20 @@ pub use crate::unique::UniqueReply;
 /// An answer to each command of a batch, in order.
 pub type BatchReply = Vec<Result<Reply, Refusal>>;
 
+/// What only the commit knows of an answer.
+pub struct Told<'a> {
+    /// How much a total is off by.
+    pub off: &'a dyn Fn(&TotalKey) -> i64,
+    /// The first number that was taken of a sequence ([`Seq::given`](crate::rows::Seq::given)).
+    pub first: &'a dyn Fn(&SequenceKey) -> u64,
+    /// How much the ranks are off by, one after another.
+    pub ranks: &'a mut dyn Iterator<Item = u64>,
+}
+
 /// What the rest of the house has to know of an answer.
 pub(crate) trait Answered {
-    /// Moves the counts in it, each by what it is off by; and the ranks, one after another.
-    fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, ranks: &mut dyn Iterator<Item = u64>);
+    /// Moves the counts and the ranks in it, each by what it is off by, and gives it its numbers.
+    fn correct(&mut self, told: &mut Told<'_>);
 
     /// The names in it, which a remembered answer is kept without.
     fn names_mut(&mut self) -> NamesMut<'_>;
@@ -69,10 +79,10 @@ macro_rules! replies {
         })+
 
         impl Reply {
-            /// Moves the counts in an answer, each by what it is off by; and the ranks, one after another.
-            pub fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, ranks: &mut dyn Iterator<Item = u64>) {
+            /// Moves the counts and the ranks in an answer, each by what it is off by, and gives it its numbers.
+            pub fn correct(&mut self, told: &mut Told<'_>) {
                 match self {
-                    $(Self::$name(reply) => reply.correct(off, ranks),)+
+                    $(Self::$name(reply) => reply.correct(told),)+
                 }
             }
 
@@ -110,8 +120,8 @@ replies! {
 }
 
 impl Answered for BatchReply {
-    fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, ranks: &mut dyn Iterator<Item = u64>) {
-        self.iter_mut().flatten().for_each(|reply| reply.correct(off, ranks));
+    fn correct(&mut self, told: &mut Told<'_>) {
+        self.iter_mut().flatten().for_each(|reply| reply.correct(told));
     }
 
     fn names_mut(&mut self) -> NamesMut<'_> {
@@ -120,7 +130,7 @@ impl Answered for BatchReply {
 }
 
 impl Answered for Done {
-    fn correct(&mut self, _off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {}
+    fn correct(&mut self, _told: &mut Told<'_>) {}
 
     fn names_mut(&mut self) -> NamesMut<'_> {
         NamesMut::default()

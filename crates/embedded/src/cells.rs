@@ -28,7 +28,8 @@ pub(crate) fn write(row: &Row) -> Vec<u8> {
 
 fn put(bytes: &mut Vec<u8>, cell: &Cell<'_>, is_last: bool) {
     match cell {
-        Cell::Null => {}
+        // No number reaches a store before it is given.
+        Cell::Null | Cell::Taken(_) => {}
         Cell::Number(number) | Cell::Time(Timestamp(number)) => bytes.extend_from_slice(&number.to_be_bytes()),
         Cell::Signed(number) => bytes.extend_from_slice(&number.to_be_bytes()),
         Cell::Day(day) => bytes.extend_from_slice(&day.0.to_be_bytes()),

@@ -2,7 +2,7 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, Side, TotalKey};
+use tally_core::rows::{Change, Changes, Edge, EdgeKey, Key, Row, SequenceKey, Side, TotalKey};
 use tally_core::view::Wants;
 use tally_engine::{CommitError, Committed, Loaded, Mark, Seen, StoreError, TooLarge};
 
@@ -44,9 +44,9 @@ impl Embedded {
         batch.shrink();
         // What it was made from was taken back while it was gathered.
         let position = position?.ok_or(CommitError::Conflict)?;
-        self.orders.note(position, changes);
+        self.orders.note(position, made.given.as_ref().unwrap_or(changes));
         // Ranks are loaded, and one runner writes.
-        Ok(Committed { mark: mark_at(position), totals: made.totals, ranks: None })
+        Ok(Committed { mark: mark_at(position), totals: made.totals, ranks: None, numbers: made.numbers })
     }
 
     /// Fills the batch, from rows that are checked against what was decided on.
@@ -62,7 +62,9 @@ impl Embedded {
             self.check_seen(seen)?;
         }
         batch.clear();
-        for (key, change) in &changes.rows {
+        let numbers = self.give(changes, batch)?;
+        let given = changes.given(&numbers).map_err(StoreError::from)?;
+        for (key, change) in given.as_ref().map_or(&changes.rows, |given| &given.rows) {
             write_row(batch, key, change);
             // No need to gather the rest of what will be refused.
             if batch.bytes() > self.store.batch_bytes_max() {
@@ -81,7 +83,23 @@ impl Embedded {
             totals.push(after);
         }
         batch.put(&keys::stamp(), &changes.stamp.0.to_be_bytes());
-        Ok(Gathered { on, totals: (!untouched).then_some(totals) })
+        Ok(Gathered { on, totals: (!untouched).then_some(totals), numbers, given })
+    }
+
+    /// The first number of each sequence, and where each ends now. One commits at a time, and what this stands on is checked when
+    /// the batch is applied; so nobody else is given the same.
+    fn give(&self, changes: &Changes, batch: &mut Batch) -> Result<Vec<u64>, StoreError> {
+        let mut numbers = Vec::with_capacity(changes.numbers.len());
+        for (sequence, count) in &changes.numbers {
+            let key = sequence.key();
+            let bytes = self.store.get(&keys::row(&key)).map_err(unavailable)?;
+            let row = bytes.map(|bytes| codec::read_row(&key, &bytes)).transpose()?;
+            let taken = SequenceKey::take(SequenceKey::last(row.as_ref()), *count);
+            let (first, after) = taken.ok_or_else(|| StoreError::Broken(sequence.exhausted()))?;
+            batch.put(&keys::row(&key), &codec::write_row(&after));
+            numbers.push(first);
+        }
+        Ok(numbers)
     }
 
     pub(crate) fn committing(&self) -> MutexGuard<'_, Batch> {
@@ -121,6 +139,10 @@ pub(crate) struct Gathered {
     on: Moment,
     /// What the totals become, where that was not known at the load.
     totals: Option<Vec<i64>>,
+    /// The first number of each sequence.
+    numbers: Vec<u64>,
+    /// The changes with their numbers, where they have any.
+    given: Option<Changes>,
 }
 
 /// The moment of one position: twice the position.

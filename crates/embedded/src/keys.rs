@@ -87,8 +87,8 @@ fn put_part(bytes: &mut Vec<u8>, cell: &Cell<'_>, is_last: bool) {
         Cell::Signed(number) => bytes.extend_from_slice(&(number.cast_unsigned() ^ (1 << 63)).to_be_bytes()),
         Cell::Day(day) => bytes.extend_from_slice(&day.0.to_be_bytes()),
         Cell::Flag(flag) => bytes.push(u8::from(*flag)),
-        // No key is made of these.
-        Cell::Null | Cell::Json(_) | Cell::Numbers(_) | Cell::Times(_) | Cell::Bytes(_) => {}
+        // No key is made of these, and no number reaches a store before it is given.
+        Cell::Null | Cell::Taken(_) | Cell::Json(_) | Cell::Numbers(_) | Cell::Times(_) | Cell::Bytes(_) => {}
     }
 }
 

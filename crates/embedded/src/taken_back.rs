@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tally_core::rows::{BoardKey, Change, Changes, Key, Row, Score, ScoreKey, Standing, TotalKey};
+use tally_core::rows::{BoardKey, Change, Changes, Key, Row, Score, ScoreKey, SequenceKey, Standing, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
 use tally_core::{Name, ObjectId, SubjectId};
@@ -22,7 +22,7 @@ fn total() -> TotalKey {
 
 /// One more.
 fn more() -> Changes {
-    Changes { rows: Default::default(), adds: [(total(), 1)].into_iter().collect(), stamp: Stamp(1) }
+    Changes { adds: vec![(total(), 1)], stamp: Stamp(1), ..Changes::default() }
 }
 
 fn board() -> BoardKey {
@@ -32,7 +32,7 @@ fn board() -> BoardKey {
 fn score(member: &str, score: i64) -> Changes {
     let key = Key::Score(ScoreKey { board: board(), member: SubjectId::new(member).unwrap() });
     let change = Change { before: None, after: Some(Row::Score(Score { score, reached: Stamp(1) })) };
-    Changes { rows: [(key, change)].into_iter().collect(), adds: Default::default(), stamp: Stamp(1) }
+    Changes { rows: vec![(key, change)], stamp: Stamp(1), ..Changes::default() }
 }
 
 fn last() -> Vec<Standing> {
@@ -68,6 +68,32 @@ async fn a_commit_that_was_gathered_from_what_was_taken_back_is_a_conflict() {
     commit(&engine, &more()).await;
     let loaded = engine.load(&Wants { totals: [total()].into_iter().collect(), ..Wants::default() }).await.unwrap();
     assert_eq!(loaded.totals, [2], "one was refused, two were not");
+}
+
+#[tokio::test]
+async fn a_number_that_was_taken_back_is_given_again_and_one_that_lasts_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, mut log) = open(folder.path());
+    let sequence = SequenceKey { home: "sale".into(), name: "queue".into() };
+    let taking = Changes { numbers: vec![(sequence, 2)], stamp: Stamp(1), ..Changes::default() };
+    let take = async || {
+        let seen = Seen { mark: engine.load(&Wants::default()).await.unwrap().mark, view: &View::default() };
+        engine.commit(seen, &taking).await.unwrap()
+    };
+    assert_eq!(take().await.numbers, [1]);
+    log.sync(&engine.store);
+    let lost = take().await;
+    assert_eq!(lost.numbers, [3]);
+
+    let (view, mut batch) = (View::default(), Batch::new());
+    let mark = engine.load(&Wants::default()).await.unwrap().mark;
+    let made = engine.gather(&Seen { mark, view: &view }, &taking, &mut batch).unwrap();
+    log.fail(&engine.store);
+    engine.settle(lost.mark).await.unwrap_err();
+    log.recover(&engine.store);
+    let outcome = engine.put(made, &taking, &mut batch);
+    assert!(matches!(outcome, Err(CommitError::Conflict)), "{outcome:?}");
+    assert_eq!(take().await.numbers, [3], "nobody was answered with it");
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn put(engine: &Embedded, rows: impl Iterator<Item = (u64, Option<Score>, 
         let key = Key::Score(ScoreKey { board: board(), member: member(number) });
         (key, Change { before: before.map(Row::Score), after: Some(Row::Score(after)) })
     });
-    let changes = Changes { rows: rows.collect(), adds: Vec::new(), stamp: Stamp(1) };
+    let changes = Changes { rows: rows.collect(), stamp: Stamp(1), ..Changes::default() };
     let mark = engine.load(&Wants::default()).await.expect("it works").mark;
     engine.commit(Seen { mark, view: &View::default() }, &changes).await.expect("it works");
 }

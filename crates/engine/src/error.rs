@@ -1,5 +1,7 @@
 //! What a store can answer instead of rows.
 
+use tally_core::rows::NotTaken;
+
 /// The store could not do it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StoreError {
@@ -34,6 +36,12 @@ impl StoreError {
     /// Whether trying again later may help.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_))
+    }
+}
+
+impl From<NotTaken> for StoreError {
+    fn from(error: NotTaken) -> Self {
+        Self::Broken(error.to_string())
     }
 }
 

@@ -96,6 +96,8 @@ pub struct Committed {
     /// How many stand before each place that was to be told, in the order of [`View::told_ranks`]; `None` when it is what
     /// was loaded, moved by what was changed.
     pub ranks: Option<Vec<u64>>,
+    /// The first number that was taken of each sequence, in the order of [`Changes::numbers`].
+    pub numbers: Vec<u64>,
 }
 
 /// A page of rows, in order.
@@ -204,6 +206,9 @@ pub trait Engine: Send + Sync + 'static {
     /// Each total that was added to is told as it is right after this commit and no other. An addition of 0 only asks for
     /// that. So is each rank that the view says ([`View::told_ranks`]). There may be nothing to write at all, and only
     /// something to check.
+    ///
+    /// Numbers that are taken of sequences follow the last ones that were committed: they are dense, in the order of commits, and
+    /// taking them never conflicts. Rows carry them as [`Seq::Taken`](tally_core::rows::Seq), which the store fills in.
     fn commit(&self, seen: Seen<'_>, changes: &Changes) -> impl Future<Output = Result<Committed, CommitError>> + Send;
 
     /// Returns when everything that was visible at the mark is durable, or says that it is lost.

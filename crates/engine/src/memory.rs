@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tally_core::rows::{self, Changes, Edge, EdgeKey, Key, ListKey, OrderKey, Row, RowKind, Standing, TotalKey};
+use tally_core::rows::{
+    self, Changes, Edge, EdgeKey, Key, ListKey, OrderKey, Row, RowKind, SequenceKey, Standing, TotalKey,
+};
 use tally_core::time::Stamp;
 use tally_core::view::{Reading, Wants};
 
@@ -150,7 +152,17 @@ impl Engine for Memory {
         if changes.adds.iter().any(overflows) {
             return Err(CommitError::Conflict);
         }
-        for (key, change) in &changes.rows {
+        let (mut numbers, mut lasts) = (Vec::new(), Vec::new());
+        for (sequence, count) in &changes.numbers {
+            let last = SequenceKey::last(state.rows.get(&sequence.key()));
+            let taken = SequenceKey::take(last, *count);
+            let (first, after) = taken.ok_or_else(|| StoreError::Broken(sequence.exhausted()))?;
+            numbers.push(first);
+            lasts.push((sequence.key(), after));
+        }
+        let given = changes.given(&numbers).map_err(StoreError::from)?;
+        state.rows.extend(lasts);
+        for (key, change) in given.as_ref().map_or(&changes.rows, |given| &given.rows) {
             match &change.after {
                 Some(row) => state.rows.insert(key.clone(), row.clone()),
                 None => state.rows.remove(key),
@@ -168,7 +180,7 @@ impl Engine for Memory {
         state.stamp = state.stamp.max(changes.stamp);
         state.mark = Mark(state.mark.0 + 1);
         let ranks = seen.view.told_ranks().iter().map(|standing| state.before(standing)).collect();
-        Ok(Committed { mark: state.mark, totals: Some(totals), ranks: Some(ranks) })
+        Ok(Committed { mark: state.mark, totals: Some(totals), ranks: Some(ranks), numbers })
     }
 
     async fn settle(&self, _mark: Mark) -> Result<(), StoreError> {

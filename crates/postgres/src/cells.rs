@@ -56,6 +56,10 @@ impl Table {
         self.0.name
     }
 
+    pub(crate) fn declared(self) -> &'static Declared {
+        self.0
+    }
+
     pub(crate) fn due(self) -> Option<Due> {
         self.0.due
     }
@@ -117,6 +121,12 @@ impl Table {
     pub(crate) fn shown(self) -> String {
         let cells: Vec<String> = self.columns().map(|(name, of)| to_text(*of, &format!("t.{name}"))).collect();
         format!("json_build_array({})::text", cells.join(", "))
+    }
+
+    /// SQL for a column of `w`, where numbers are read in this way.
+    pub(crate) fn typed_with(self, (name, of): &Column, number: fn(&str) -> String) -> String {
+        let text = format!("w.{name}");
+        if *of == Number { number(&text) } else { typed(*of, &text) }
     }
 
     /// SQL that puts new rows, the partition last.

@@ -22,7 +22,7 @@ use crate::totals::{
     ADD_TO_OBJECTS, ADD_TO_SHARDS, ADD_TO_SUBJECTS, DROP_EMPTY_TOTALS, DROP_ENDED, HOLD_ENDED, HOLD_OBJECTS,
     ObjectTotals,
 };
-use crate::{Postgres, fence, materialize, tree};
+use crate::{Postgres, fence, materialize, numbers, tree};
 
 /// Comes first, so that whoever wants to know what became of this commit waits for it here.
 const TAKE_LANE: &str = "
@@ -64,6 +64,9 @@ struct Step<'a> {
     /// Whether it adds to totals, which may be spread otherwise than was believed.
     adds: bool,
 }
+
+/// A table, and the statement for its rows that carry numbers.
+type Numbered = (Table, fn(Table) -> String);
 
 /// How sending it ended.
 enum Sent {
@@ -107,8 +110,7 @@ impl Postgres {
         match sent {
             Sent::Done(answers) => {
                 connection.lane = Some(Lane { id: lane.id, seq });
-                let (totals, ranks) = self.read_told(&plan, seen, changes, &answers);
-                Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks) })
+                Ok(self.read_told(&plan, seen, changes, &answers))
             }
             Sent::Refused(error) => Err(error),
             Sent::Spread => {
@@ -123,11 +125,11 @@ impl Postgres {
             Sent::Lost(why) => {
                 tracing::warn!(why, "the answer to a commit was lost; it is looked up");
                 self.discard(connection);
-                Box::pin(self.look_up(Lane { id: lane.id, seq }, seen, changes)).await
+                Box::pin(self.look_up(Lane { id: lane.id, seq }, seen, changes, &plan)).await
             }
             Sent::TooSlow => {
                 self.discard(connection);
-                let looking = Box::pin(self.look_up(Lane { id: lane.id, seq }, seen, changes));
+                let looking = Box::pin(self.look_up(Lane { id: lane.id, seq }, seen, changes, &plan));
                 looking.await.map_err(|error| match error {
                     CommitError::Conflict => CommitError::Store(too_slow(self.timeout())),
                     error => error,
@@ -137,14 +139,19 @@ impl Postgres {
     }
 
     /// A commit whose answer was lost: waits until it is over, and sees whether it is there.
-    async fn look_up(&self, lane: Lane, seen: &Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
-        if !self.was_committed(lane).await? {
-            return Err(CommitError::Conflict);
-        }
+    async fn look_up(
+        &self,
+        lane: Lane,
+        seen: &Seen<'_>,
+        changes: &Changes,
+        plan: &Plan<'_>,
+    ) -> Result<Committed, CommitError> {
+        let numbers = self.was_committed(lane).await?.ok_or(CommitError::Conflict)?;
         let totals = changes.adds.iter().map(|(key, _)| key.clone()).collect();
         let wants = Wants { totals, ranks: seen.view.told_ranks().to_vec(), ..Wants::default() };
         let loaded = self.read(&wants).await?;
-        Ok(Committed { mark: Mark::default(), totals: Some(loaded.totals), ranks: Some(loaded.ranks) })
+        let numbers = plan.numbers.read(&numbers);
+        Ok(Committed { mark: Mark::default(), totals: Some(loaded.totals), ranks: Some(loaded.ranks), numbers })
     }
 
     /// Watches how hot a total is, and spreads it behind the answer.
@@ -154,18 +161,21 @@ impl Postgres {
         }
     }
 
-    /// Each total that was added to and each rank that was asked for, as it is now.
-    fn read_told(
-        &self,
-        plan: &Plan<'_>,
-        seen: &Seen<'_>,
-        changes: &Changes,
-        answers: &[Vec<Row>],
-    ) -> (Vec<i64>, Vec<u64>) {
+    /// Each total that was added to and each rank that was asked for, as it is now, and the numbers that were taken.
+    fn read_told(&self, plan: &Plan<'_>, seen: &Seen<'_>, changes: &Changes, answers: &[Vec<Row>]) -> Committed {
         // A subject's total that is not stored is not known either, and nobody has asked for it.
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
-        let mut answers = answers.iter().rev().map(|rows| &rows[0]);
+        let mut answers = answers.iter().rev();
+        // Rows that carry numbers, which tell nothing.
+        answers.by_ref().take(plan.numbered().count()).for_each(drop);
+        let mut answers = answers.map(|rows| &rows[0]);
+        let mut numbers = Vec::new();
+        if !plan.numbers.is_empty()
+            && let Some(row) = answers.next()
+        {
+            numbers = plan.numbers.read(&row.get::<_, Vec<i64>>(0));
+        }
         let mut ranks = vec![0; seen.view.told_ranks().len()];
         for (_, points) in plan.ranks.kinds().rev() {
             let found: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
@@ -220,7 +230,7 @@ impl Postgres {
                 }
             }
         }
-        (totals, ranks)
+        Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks), numbers }
     }
 }
 
@@ -241,6 +251,8 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
             ]
         })
         .collect();
+    let numbered: Vec<(Numbered, Vec<Vec<Option<&str>>>)> =
+        plan.numbered().map(|(table, rows, sql)| ((table, sql), columns(rows, table.width()))).collect();
     let mut steps = vec![Step { sql: TAKE_LANE.into(), values: vec![&lane.id, &lane.seq, &stamp], adds: false }];
     let mut step = |sql: Cow<'static, str>, values: Vec<_>| steps.push(Step { adds: is_addition(&sql), sql, values });
     if !plan.fences.is_empty() {
@@ -309,6 +321,12 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
         if let Some(standing) = InOrder::of(kind) {
             step(tree::tell_ranks(standing).into(), points.with_expected());
         }
+    }
+    if !plan.numbers.is_empty() {
+        step(numbers::TAKE.into(), plan.numbers.values(&lane.id));
+    }
+    for ((table, sql), columns) in &numbered {
+        step(sql(*table).into(), columns.iter().map(|column| column as _).collect());
     }
     run(connection, &steps).await
 }
@@ -383,15 +401,18 @@ impl Postgres {
         Ok(lane)
     }
 
-    /// Whether the lane came as far as this commit. Nothing more is committed on it afterwards, so
+    /// The numbers of the lane's last commit, if it came as far as this one. Nothing more is committed on it afterwards, so
     /// that one which is still on its way to the database does not come after the answer.
-    async fn was_committed(&self, lane: Lane) -> Result<bool, StoreError> {
-        let sql = "UPDATE lane SET fenced = true WHERE id = $1 RETURNING seq";
+    async fn was_committed(&self, lane: Lane) -> Result<Option<Vec<i64>>, StoreError> {
+        let sql = "UPDATE lane SET fenced = true WHERE id = $1 RETURNING seq, coalesce(numbers, '{}')";
         let mut error = StoreError::Unavailable("PostgreSQL cannot be reached".into());
         let looking = async {
             loop {
                 match self.ask(sql, &[&lane.id]).await {
-                    Ok(rows) => return rows.first().is_some_and(|row| row.get::<_, i64>(0) >= lane.seq),
+                    Ok(rows) => {
+                        let row = rows.first().filter(|row| row.get::<_, i64>(0) >= lane.seq);
+                        return row.map(|row| row.get(1));
+                    }
                     Err(failed) => error = failed,
                 }
                 tokio::time::sleep(LOOK_UP_EVERY).await;

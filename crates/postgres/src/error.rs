@@ -67,6 +67,7 @@ fn advice(db: &DbError) -> Option<&'static str> {
         () if *code == SqlState::UNDEFINED_TABLE => {
             "the tables are gone; restart Tally to make them, or restore a backup"
         }
+        () if db.constraint() == Some("sequence_has_numbers") => "a sequence has no more numbers",
         () => return None,
     })
 }
@@ -74,6 +75,7 @@ fn advice(db: &DbError) -> Option<&'static str> {
 /// Whether somebody has to do something about it.
 fn is_lasting(code: &SqlState) -> bool {
     [
+        SqlState::CHECK_VIOLATION,
         SqlState::INVALID_PASSWORD,
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
         SqlState::INVALID_CATALOG_NAME,

@@ -26,6 +26,7 @@ mod fence;
 mod follow;
 mod load;
 mod materialize;
+mod numbers;
 mod options;
 mod ordered;
 mod orders;

@@ -1,17 +1,18 @@
 //! What a commit writes and checks, laid out as arrays in the order in which it takes its locks.
 //!
 //! Fences first, then the small tables, then edges: new ones, then those that are changed or must
-//! stand; then totals, then turns, then the trees of orders. Within each, by key. Everybody goes the same way, so nobody waits in a circle.
+//! stand; then totals, then turns, then the trees of orders, then sequences. Within each, by key. Everybody goes the same way, so nobody waits in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tally_core::ObjectId;
-use tally_core::rows::{Changes, Edge, EdgeKey, Guard, Job, Key, Row, RowKind, TotalKey, Work};
+use tally_core::rows::{Cell, Changes, Edge, EdgeKey, Guard, Job, Key, Row, RowKind, TotalKey, Work};
 use tally_engine::{Seen, StoreError};
 
-use crate::cells::{Cells, table_of};
+use crate::cells::{Cells, Table, table_of, tables};
 use crate::edges::{Edges, Keys};
 use crate::fence::{Fences, turn_of_order};
+use crate::numbers::Numbers;
 use crate::points::{Asked, Moves};
 use crate::rows::{self, key_cells};
 use crate::spread::Spread;
@@ -41,6 +42,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) shard_places: Vec<usize>,
     /// What is added to the trees of orders.
     pub(crate) nodes: Moves,
+    pub(crate) numbers: Numbers<'a>,
     /// Ranks that are told or checked.
     pub(crate) ranks: Asked<'a>,
     pub(crate) subjects: SubjectTotals<'a>,
@@ -63,6 +65,9 @@ pub(crate) struct TableWork {
     pub(crate) changed: Vec<Cells>,
     pub(crate) gone: Vec<Cells>,
     pub(crate) new: Vec<Cells>,
+    /// New rows that carry numbers, and rows that were changed and carry some.
+    pub(crate) new_numbered: Vec<Cells>,
+    pub(crate) changed_numbered: Vec<Cells>,
 }
 
 impl TableWork {
@@ -75,7 +80,8 @@ impl TableWork {
 
 impl<'a> Plan<'a> {
     pub(crate) fn new(seen: &Seen<'a>, changes: &'a Changes, spread: &Spread) -> Result<Self, StoreError> {
-        let mut plan = Self::default();
+        changes.check_numbers()?;
+        let mut plan = Self { numbers: Numbers::new(changes), ..Self::default() };
         plan.put_rows(seen, changes)?;
         plan.put_totals(seen, changes, spread);
         plan.nodes = Moves::new(changes);
@@ -91,6 +97,18 @@ impl<'a> Plan<'a> {
         turns.extend(self.nodes.orders().keys().map(|order| (turn_of_order(order), true)));
         turns.extend(self.shards.turns().map(|turn| (turn, true)));
         turns.into_iter().unzip()
+    }
+
+    /// The statements for rows that carry numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (Table, &[Cells], fn(Table) -> String)> {
+        let of = |(kind, table): (RowKind, Table)| {
+            let work = &self.tables[kind as usize];
+            [
+                (table, work.new_numbered.as_slice(), Table::insert_numbered as fn(Table) -> String),
+                (table, work.changed_numbered.as_slice(), Table::change_numbered),
+            ]
+        };
+        tables().flat_map(of).filter(|(_, rows, _)| !rows.is_empty())
     }
 
     fn put_rows(&mut self, seen: &Seen<'a>, changes: &'a Changes) -> Result<(), StoreError> {
@@ -112,7 +130,13 @@ impl<'a> Plan<'a> {
                 Key::Edge(edge) => {
                     self.put_edge(edge, before.and_then(as_edge), after.and_then(as_edge), is_changed)?
                 }
-                _ => self.put_cells(key, before, after, is_changed)?,
+                _ => {
+                    let carries = |row: &&Row| is_changed && (key.is_taken() || row.is_taken());
+                    match (after.filter(carries), changes.taken_of(key)) {
+                        (Some(after), Some((_, count))) => self.put_numbered(key, before, after, count)?,
+                        _ => self.put_cells(key, before, after, is_changed)?,
+                    }
+                }
             }
         }
         Ok(())
@@ -152,16 +176,8 @@ impl<'a> Plan<'a> {
     ) -> Result<(), StoreError> {
         let kind = key.kind();
         let Some(columns) = table_of(kind) else { return Ok(()) };
+        self.guard(key, before.is_some(), is_changed);
         let table = &mut self.tables[kind as usize];
-        match (kind.declared().guard, is_changed, before) {
-            // Who looks shares a fence, who changes holds it alone.
-            (Guard::Changed, true, _) => self.fences.change(key),
-            (Guard::Changed, false, _) => self.fences.look_at(key),
-            // Who makes a row shares a fence, who decided on an absence and left it holds it alone.
-            (Guard::Absent, true, None) => self.fences.look_at(key),
-            (Guard::Absent, false, None) => self.fences.change(key),
-            (Guard::Absent, _, Some(_)) | (Guard::Key, _, _) => {}
-        }
         if before.is_some() {
             table.locked.push(key_cells(key));
         }
@@ -182,6 +198,42 @@ impl<'a> Plan<'a> {
                 table.new.push(cells);
             }
             (true, None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn guard(&mut self, key: &Key, was_there: bool, is_changed: bool) {
+        match (key.kind().declared().guard, is_changed, was_there) {
+            // Who looks shares a fence, who changes holds it alone.
+            (Guard::Changed, true, _) => self.fences.change(key),
+            (Guard::Changed, false, _) => self.fences.look_at(key),
+            // Who makes a row shares a fence, who decided on an absence and left it holds it alone.
+            (Guard::Absent, true, false) => self.fences.look_at(key),
+            (Guard::Absent, false, false) => self.fences.change(key),
+            (Guard::Absent, _, true) | (Guard::Key, _, _) => {}
+        }
+    }
+
+    /// A row that carries numbers that are taken behind all locks. One that is there is changed before that, and given its numbers
+    /// then; a new one is put then. Nobody stands on the absence of a key whose number was never given.
+    fn put_numbered(&mut self, key: &Key, before: Option<&Row>, after: &Row, count: u32) -> Result<(), StoreError> {
+        if !key.is_taken() {
+            self.guard(key, before.is_some(), true);
+        }
+        let table = &mut self.tables[key.kind() as usize];
+        let cells = rows::write_numbered(key, after, count)?;
+        match before {
+            None => table.new_numbered.push(cells),
+            Some(before) => {
+                let mut change = rows::write(key, before)?;
+                let columns = after.to_cells();
+                for (cell, text) in columns.iter().zip(cells.iter().skip(key.to_cells().len())) {
+                    change.push(if matches!(cell, Cell::Taken(_)) { Some("0".into()) } else { text.clone() });
+                }
+                table.locked.push(key_cells(key));
+                table.changed.push(change);
+                table.changed_numbered.push(cells);
+            }
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use tally_engine::StoreError;
 
 use crate::cells::Cells;
 use crate::error::unreadable;
+use crate::numbers;
 
 /// A value as text, as [`crate::cells`] turns it into the column's type.
 pub(crate) fn text(cell: Cell<'_>) -> Result<Option<String>, StoreError> {
@@ -16,6 +17,7 @@ pub(crate) fn text(cell: Cell<'_>) -> Result<Option<String>, StoreError> {
         Cell::Null => return Ok(None),
         Cell::Text(text) | Cell::Json(text) => text.into_owned(),
         Cell::Number(number) => int(number)?,
+        Cell::Taken(_) => return Err(StoreError::Broken("a number that is not given yet cannot be kept".into())),
         Cell::Signed(number) => number.to_string(),
         Cell::Numbers(numbers) => list(numbers.iter().copied())?,
         Cell::Time(at) => at.0.to_string(),
@@ -56,6 +58,16 @@ pub(crate) fn write(key: &Key, row: &Row) -> Result<Cells, StoreError> {
         cells.push(text(cell)?);
     }
     Ok(cells)
+}
+
+/// The same of a row that carries numbers of those that the commit takes, so many.
+pub(crate) fn write_numbered(key: &Key, row: &Row, count: u32) -> Result<Cells, StoreError> {
+    let cells = key.to_cells().into_iter().chain(row.to_cells());
+    let numbered = |cell| match cell {
+        Cell::Taken(place) => Ok(Some(numbers::text(place, count))),
+        other => text(other),
+    };
+    cells.map(numbered).collect()
 }
 
 /// A row as [`crate::cells::Table::shown`] gives it.

@@ -75,7 +75,7 @@ impl<'a> Plan<'a> {
                 groups.entry((&edge.object, &edge.relation)).or_default().edges.push((edge, created));
                 let (subject, relation) = (edge.subject.clone(), edge.relation.clone());
                 *explained.entry(TotalKey::Subject { subject, relation }).or_insert(0) += 1;
-            } else {
+            } else if !plan.put_numbered(key, change)? {
                 plan.check(key, change.before.as_ref(), true)?;
                 plan.change(key, change, &mut explained)?;
             }
@@ -106,6 +106,7 @@ impl<'a> Plan<'a> {
             plan.add(total, rest);
         }
         plan.put_ranks(seen.view, changes.adds.len());
+        plan.take_numbers(changes, changes.adds.len() + seen.view.told_ranks().len());
         let uncounted = groups.values().any(|group| group.addition.is_none());
         if uncounted || explained.values().any(|by| *by != 0) || plan.usual == Usual::Ended {
             return Ok(None);

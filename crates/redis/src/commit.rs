@@ -48,6 +48,8 @@ pub(crate) enum Outcome {
     Unusual,
     /// A list that was to have edges has none.
     Unlisted,
+    /// A sequence has no more numbers.
+    Exhausted,
 }
 
 impl Outcome {
@@ -66,6 +68,7 @@ impl Outcome {
             "gone" => Ok(Self::Gone),
             "unusual" => Ok(Self::Unusual),
             "unlisted" => Ok(Self::Unlisted),
+            "exhausted" => Ok(Self::Exhausted),
             _ => Ok(Self::Cancelled),
         }
     }
@@ -77,6 +80,9 @@ impl Redis {
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
         totals.extend(seen.view.told_ranks().iter().map(|standing| seen.view.final_rank(standing) as i64));
+        let others = totals.len();
+        totals.resize(others + changes.numbers.len(), 0);
+        changes.check_numbers().map_err(StoreError::from)?;
         let mut is_done = false;
         while !is_done && self.is_usual() {
             let Some(plan) = Plan::bulk(&self.keys, seen, changes, &self.listed)? else { break };
@@ -89,8 +95,10 @@ impl Redis {
             let plan = Plan::new(&self.keys, seen, changes)?;
             self.write_plan(&plan, changes.stamp, &mut totals).await?;
         }
+        let lasts = totals.split_off(others).into_iter().zip(&changes.numbers);
+        let numbers = lasts.map(|(last, (_, count))| last.unsigned_abs() + 1 - u64::from(*count)).collect();
         let ranks = totals.split_off(changes.adds.len()).into_iter().map(|rank| rank as u64).collect();
-        Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks) })
+        Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: Some(ranks), numbers })
     }
 
     /// Commits what is planned. False if it leaves out what it may not leave out any more, and so did nothing.
@@ -219,6 +227,10 @@ impl Named {
     }
 }
 
+pub(crate) fn exhausted() -> StoreError {
+    StoreError::Broken("a sequence has no more numbers".into())
+}
+
 /// Fills in what a part was told, or says why there is nothing.
 pub(crate) fn take(outcome: Outcome, part: &Part, totals: &mut [i64]) -> Result<(), CommitError> {
     match outcome {
@@ -229,6 +241,7 @@ pub(crate) fn take(outcome: Outcome, part: &Part, totals: &mut [i64]) -> Result<
             Ok(())
         }
         Outcome::Gone => Ok(()),
+        Outcome::Exhausted => Err(exhausted().into()),
         Outcome::Moved | Outcome::Locked | Outcome::Cancelled | Outcome::Unusual | Outcome::Unlisted => {
             Err(CommitError::Conflict)
         }

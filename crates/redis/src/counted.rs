@@ -1,12 +1,15 @@
-//! What a commit changes beyond rows that are one text: numbers, orders, what is due.
+//! What a commit changes beyond rows that are one text: numbers, orders, what is due, and what it takes of sequences.
 
-use tally_core::rows::{Change, Key, Row};
+use tally_core::rows::{Change, Changes, Key, Row};
 use tally_core::view::View;
+use tally_engine::StoreError;
 
+use crate::gaps::Gapped;
 use crate::orders::{element, order_score, point_words};
-use crate::part::Word::{Key as K, NoKey, Text as T};
-use crate::places::{NumberAt, due_member, entry_of};
+use crate::part::Word::{Gapped as G, Key as K, NoKey, Text as T};
+use crate::places::{NumberAt, Place, entry_of};
 use crate::plan::Plan;
+use crate::rows::row_text;
 
 impl Plan<'_> {
     /// A row that is a field of a hash which is listed in its slot.
@@ -29,17 +32,66 @@ impl Plan<'_> {
     }
 
     /// When a row is due.
-    pub(crate) fn change_due(&mut self, home: &str, key: &Key, change: &Change) {
+    pub(crate) fn change_due(&mut self, home: &str, key: &Key, change: &Change) -> Result<(), StoreError> {
         let (was, will) = (change.before.as_ref().and_then(Row::due), change.after.as_ref().and_then(Row::due));
         if was == will {
-            return;
+            return Ok(());
         }
         let due = self.keys.due(key.kind(), self.keys.part(home), key.partition());
-        let member = due_member(key);
+        let member = Gapped::due_member(self.keys, key)?;
         match will {
-            Some(at) => self.part(home).change("z", &[K(&due), T(&member), T(&at.0.to_string())]),
-            None => self.part(home).change("x", &[K(&due), T(&member)]),
+            Some(at) => self.part(home).change("z", &[K(&due), G(&member), T(&at.0.to_string())]),
+            None => self.part(home).change("x", &[K(&due), G(&member)]),
         }
+        Ok(())
+    }
+
+    /// Takes the numbers of sequences, and asks for the last of each: they come behind the totals and the ranks, which are so many.
+    pub(crate) fn take_numbers(&mut self, changes: &Changes, others: usize) {
+        for (place, (sequence, count)) in changes.numbers.iter().enumerate() {
+            let key = sequence.key();
+            let Place::Field(hash, field) = self.keys.place(&key) else { continue };
+            let (index, entry) = (self.index_of(&hash), entry_of(&key).unwrap_or_default());
+            self.by.push(i64::from(*count));
+            let part = self.part(&hash);
+            part.takes += 1;
+            part.change("Q", &[K(&hash), T(&field), T(&count.to_string()), K(&index), T(&entry)]);
+            part.tell(others + place, "k", &[K(&hash), T(&field)]);
+        }
+    }
+
+    /// A row that carries numbers which only the script knows. They are of a sequence in the same slot, since that has the same
+    /// home. False where it carries none.
+    pub(crate) fn put_numbered(&mut self, key: &Key, change: &Change) -> Result<bool, StoreError> {
+        let Some(after) = change.after.as_ref().filter(|row| key.is_taken() || row.is_taken()) else {
+            return Ok(false);
+        };
+        let (before, text) = (change.before.as_ref().map(row_text).transpose()?, Gapped::row(self.keys, key, after)?);
+        let home = match self.keys.place(key) {
+            Place::Key(home) => {
+                let (index, entry) = (self.index_of(&home), entry_of(key).unwrap_or_default());
+                let part = self.part(&home);
+                match &before {
+                    None => part.check("n", true, &[K(&home)]),
+                    Some(before) => part.check("s", true, &[K(&home), T(before)]),
+                }
+                part.change("S", &[K(&home), G(&text), K(&index), T(&entry)]);
+                home
+            }
+            Place::Field(hash, field) => {
+                let field = Gapped::field(self.keys, key, field)?;
+                let (index, entry) = (self.index_of(&hash), entry_of(key).unwrap_or_default());
+                let part = self.part(&hash);
+                match &before {
+                    None => part.check("g", true, &[K(&hash), G(&field)]),
+                    Some(before) => part.check("h", true, &[K(&hash), G(&field), T(before)]),
+                }
+                part.change("F", &[K(&hash), G(&field), G(&text), K(&index), T(&entry)]);
+                hash
+            }
+        };
+        self.change_due(&home, key, change)?;
+        Ok(true)
     }
 
     /// Checks the ranks that are written down, and asks for those that are shown: they come behind the totals, which are so
@@ -73,7 +125,7 @@ impl Plan<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tally_core::rows::{Changes, CountKey, LimitKey, Object, Side, TotalKey};
+    use tally_core::rows::{CountKey, LimitKey, Object, Side, TotalKey};
     use tally_core::time::{Stamp, Timestamp};
     use tally_core::view::Reading;
     use tally_core::{KeyId, Name, ObjectId};
@@ -108,6 +160,7 @@ mod tests {
                 ],
                 adds: vec![(TotalKey::Counter(key), 1)],
                 stamp: Stamp(1),
+                ..Changes::default()
             };
             let plan = Plan::new(&keys, &Seen { mark: Mark::default(), view: &view }, &changes).unwrap();
             let slot = keys.part(&keys.home(Side::Object, id));

@@ -30,6 +30,7 @@ mod due;
 mod facts;
 mod fence;
 mod follow;
+mod gaps;
 mod keys;
 mod load;
 mod mend;

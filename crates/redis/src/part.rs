@@ -1,5 +1,6 @@
 //! One slot's share of a commit or of a load: its keys, each once, and words that name them by place.
 
+use crate::gaps::Gapped;
 use crate::numbered::Numbered;
 use crate::words::{Ask, Words};
 
@@ -44,6 +45,10 @@ pub(crate) struct Part {
     pub(crate) checks: Words,
     pub(crate) changes: Words,
     pub(crate) tells: Words,
+    /// Numbers of sequences that belong into checks and changes.
+    pub(crate) fills: Words,
+    /// Of how many sequences it takes some.
+    pub(crate) takes: usize,
     /// Which addition each number that is told belongs to.
     pub(crate) told: Vec<usize>,
     /// New edges that are made in bulk, each alone in its list or several together, and which additions their
@@ -62,18 +67,39 @@ pub(crate) enum Word<'a> {
     NoKey,
     /// Anything else.
     Text(&'a str),
+    /// The same, where numbers are missing.
+    Gapped(&'a Gapped),
 }
 
 impl Part {
     pub(crate) fn check(&mut self, op: &str, writes: bool, words: &[Word<'_>]) {
         self.checks.push(op);
         self.checks.push(if writes { "1" } else { "0" });
+        self.fill("c", self.checks.len(), words);
         push(&mut self.table, &mut self.checks, words);
     }
 
     pub(crate) fn change(&mut self, op: &str, words: &[Word<'_>]) {
         self.changes.push(op);
+        self.fill("w", self.changes.len(), words);
         push(&mut self.table, &mut self.changes, words);
+    }
+
+    /// Writes down which numbers belong into the next words of the checks or the changes: the last ones first, so that those before
+    /// them keep their places.
+    fn fill(&mut self, section: &str, next: usize, words: &[Word<'_>]) {
+        for (offset, word) in words.iter().enumerate() {
+            if let Word::Gapped(Gapped { gaps, sequence: (hash, field), .. }) = word {
+                for (at, place) in gaps.iter().rev() {
+                    self.fills.number(self.table.place(hash));
+                    self.fills.push(field);
+                    self.fills.digits("", u64::from(*place));
+                    self.fills.push(section);
+                    self.fills.number(next + offset);
+                    self.fills.number(*at);
+                }
+            }
+        }
     }
 
     /// Asks for a number as it is after the changes.
@@ -100,7 +126,8 @@ impl Part {
         ask.words.digits("", by.number);
         ask.words.digits("", by.low());
         ask.words.push(if waits { "1" } else { "0" });
-        for words in [&self.checks, &self.changes, &self.tells] {
+        ask.words.number(self.fills.len());
+        for words in [&self.fills, &self.checks, &self.changes, &self.tells] {
             ask.words.append(words);
         }
         ask.words.number(self.singles.len() / 3);
@@ -118,6 +145,7 @@ pub(crate) fn push(table: &mut KeyTable, to: &mut Words, words: &[Word<'_>]) {
             Word::Key(key) => to.number(table.place(key)),
             Word::NoKey => to.push("0"),
             Word::Text(text) => to.push(text),
+            Word::Gapped(gapped) => to.push(&gapped.text),
         }
     }
 }

@@ -288,7 +288,11 @@ mod tests {
                 "tally:score:{weekly}:2023-11-14T22:13:20.000Z:true",
                 Some("alice"),
             ),
-            (Key::Ticket(TicketKey { room: name("sale"), seq: 42 }), "tally:ticket:{sale}", Some("42")),
+            (
+                Key::Ticket(TicketKey { room: name("sale"), seq: tally_core::rows::Seq::Given(42) }),
+                "tally:ticket:{sale}",
+                Some("42"),
+            ),
         ]
     }
 

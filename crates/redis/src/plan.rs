@@ -26,7 +26,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) usual: Usual,
     /// Lists that have edges when this is done, by their fingerprints.
     pub(crate) made: Vec<u64>,
-    /// By how much each total and each rank changes that is told.
+    /// By how much each total, each rank and each sequence changes that is told.
     pub(crate) by: Vec<i64>,
 }
 
@@ -64,8 +64,10 @@ impl<'a> Plan<'a> {
             plan.check(key, row.as_ref(), false)?;
         }
         for (key, change) in &changes.rows {
-            plan.check(key, change.before.as_ref(), true)?;
-            plan.change(key, change, &mut explained)?;
+            if !plan.put_numbered(key, change)? {
+                plan.check(key, change.before.as_ref(), true)?;
+                plan.change(key, change, &mut explained)?;
+            }
         }
         for (total, value) in seen.view.seen_totals() {
             plan.check_total(total, value);
@@ -78,6 +80,7 @@ impl<'a> Plan<'a> {
             plan.add(&total, -by);
         }
         plan.put_ranks(seen.view, changes.adds.len());
+        plan.take_numbers(changes, changes.adds.len() + seen.view.told_ranks().len());
         if keys.slots {
             plan.slots.extend(plan.parts.keys());
         }
@@ -202,7 +205,7 @@ impl<'a> Plan<'a> {
                     Some(text) => self.part(&home).change("S", &[K(&home), T(&text), K(&index), T(&entry)]),
                     None => self.part(&home).change("s", &[K(&home), K(&index), T(&entry)]),
                 }
-                self.change_due(&home, key, change);
+                self.change_due(&home, key, change)?;
             }
             (Place::Field(hash, field), text) => {
                 match (entry_of(key), &text) {
@@ -211,7 +214,7 @@ impl<'a> Plan<'a> {
                     (None, None) => self.part(&hash).change("h", &[K(&hash), T(&field)]),
                 }
                 self.change_order(key, change);
-                self.change_due(&hash, key, change);
+                self.change_due(&hash, key, change)?;
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ const RING: &str = include_str!("scripts/ring.lua");
 const OPENED: &str = include_str!("scripts/opened.lua");
 const TIME: &str = include_str!("scripts/time.lua");
 const RANK: &str = include_str!("scripts/rank.lua");
+const FILL: &str = include_str!("scripts/fill.lua");
 const TELL: &str = include_str!("scripts/tell.lua");
 /// For what ends a commit: it takes no memory that is not taken already, and must not be held up.
 const ALWAYS: &str = "#!lua flags=allow-oom\n";
@@ -41,7 +42,7 @@ impl Default for Scripts {
             load: reads(&[RANK, OPENED, TIME, include_str!("scripts/load.lua")].concat()),
             order: reads(&[RANK, OPENED, include_str!("scripts/order.lua")].concat()),
             list: reads(&[OPENED, include_str!("scripts/list.lua")].concat()),
-            commit: writes(&[RANK, APPLY, TELL, RING, BULK, include_str!("scripts/commit.lua")].concat()),
+            commit: writes(&[RANK, APPLY, FILL, TELL, RING, BULK, include_str!("scripts/commit.lua")].concat()),
             finish: writes(&[ALWAYS, APPLY, RING, include_str!("scripts/finish.lua")].concat()),
             verdict: writes(&[ALWAYS, RING, include_str!("scripts/verdict.lua")].concat()),
             opened: reads(&[OPENED, "return opened(KEYS[1], true)"].concat()),

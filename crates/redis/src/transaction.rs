@@ -19,7 +19,7 @@ use tally_engine::{CommitError, StoreError};
 use tokio::time::{Instant, sleep};
 
 use crate::Redis;
-use crate::commit::{Fate, Named, Outcome, take};
+use crate::commit::{Fate, Named, Outcome, exhausted, take};
 use crate::numbered::{Numbered, number_in, server_in};
 use crate::part::Part;
 use crate::plan::Plan;
@@ -58,8 +58,8 @@ impl Redis {
         stamp: Stamp,
         totals: &mut [i64],
     ) -> Result<(), CommitError> {
-        // The one whose numbers are told: there nobody is held up. Then the one with most to do.
-        let work = |(_, part): &(&u16, &Part)| (part.told.len(), part.changes.len(), part.checks.len());
+        // The one that gives numbers, then the one whose numbers are told: there nobody is held up. Then the one with most to do.
+        let work = |(_, part): &(&u16, &Part)| (part.takes, part.told.len(), part.changes.len(), part.checks.len());
         let Some((&last, _)) = plan.parts.iter().max_by_key(work) else { return Ok(()) };
         let until = Instant::now() + HELD_FOR.min(self.timeout());
         let mut tries = 0;
@@ -200,6 +200,7 @@ impl Redis {
                         return Err(Miss::Held);
                     }
                 }
+                Outcome::Exhausted => return Err(exhausted().into()),
                 _ => break,
             }
         }

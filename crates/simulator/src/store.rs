@@ -114,7 +114,7 @@ impl Store {
         let seen = if self.flaw == Flaw::ChecksNothing { Seen { mark: seen.mark, view: &nothing } } else { seen };
         if self.flaw == Flaw::LosesCommits && self.random.percent(3) {
             let totals = changes.adds.iter().map(|(key, by)| seen.view.final_total(key).unwrap_or(*by)).collect();
-            return Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: None });
+            return Ok(Committed { mark: Mark::default(), totals: Some(totals), ranks: None, numbers: Vec::new() });
         }
         let committed = now(self.memory.commit(seen, changes))?;
         self.write_down(changes, committed.totals.as_deref().unwrap_or_default());

@@ -84,7 +84,7 @@ impl<E: Engine> Reader<'_, E> {
         }
         let asked: BTreeSet<&TotalKey> = wants.totals.iter().collect();
         let adds = asked.iter().map(|key| ((*key).clone(), 0)).collect();
-        let changes = Changes { rows: Vec::new(), adds, stamp: Stamp::default() };
+        let changes = Changes { adds, ..Changes::default() };
         let committed = match self.engine.commit(Seen { mark: loaded.mark, view: &view }, &changes).await {
             Ok(committed) => committed,
             Err(CommitError::Conflict) => return Ok(None),

@@ -25,7 +25,8 @@ async fn a_job_is_done_however_many_stay_open_before_it() {
         let job = Job { work, before: Stamp(1), edges: 0, created_at: Timestamp(1), finished_at: None };
         (Key::Job(JobId(id)), Change { before: None, after: Some(Row::Job(job)) })
     };
-    let changes = Changes { rows: (2..1_000).map(stuck).collect(), adds: Vec::new(), stamp: Stamp(1) };
+    let changes =
+        Changes { rows: (2..1_000).map(stuck).collect(), adds: Vec::new(), numbers: Vec::new(), stamp: Stamp(1) };
     let mark = engine.load(&Wants::default()).await.unwrap().mark;
     engine.commit(Seen { mark, view: &View::default() }, &changes).await.unwrap();
 

@@ -27,7 +27,7 @@ async fn put_wrong(url: &str, by: i64) {
     // On Redis an object's count is the length of its list, and cannot be wrong.
     let kinds = (0..POSTS).map(|n| TotalKey::Kind { object: object(n), relation: name("reaction"), kind: name("wow") });
     let adds = kinds.map(|total| (total, by)).collect();
-    let changes = Changes { rows: Vec::new(), adds, stamp };
+    let changes = Changes { adds, stamp, ..Changes::default() };
     engine.commit(Seen { mark: Mark::default(), view: &View::default() }, &changes).await.unwrap();
     engine.close().await;
 }

@@ -5,6 +5,7 @@ mod commit;
 mod conflict;
 mod due;
 mod ids;
+mod numbers;
 mod orders;
 mod ranges;
 mod reopen;
@@ -70,6 +71,15 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             a_commit_tells_where_in_an_order_something_stands,
             conflict_on_a_rank_that_was_decided_on,
             orders_survive_a_reopening;
+        numbers:
+            numbers_are_dense_in_a_commit_and_over_commits,
+            sequences_of_one_commit_do_not_meet,
+            a_key_and_a_column_carry_the_same_number,
+            what_is_taken_back_or_conflicts_leaves_no_hole,
+            a_row_that_is_there_gets_a_number,
+            a_number_that_is_not_taken_is_refused,
+            a_sequence_ends_where_numbers_are_exact,
+            a_sequence_goes_on_when_reopened;
         reopen:
             reopening_keeps_everything,
             reopening_keeps_the_newest_stamp,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tally_core::rows::{
-    Among, BoardKey, Key, OrderKey, Place, Row, Score, ScoreKey, Standing, Ticket, TicketKey, TicketState,
+    Among, BoardKey, Key, OrderKey, Place, Row, Score, ScoreKey, Seq, Standing, Ticket, TicketKey, TicketState,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
@@ -18,7 +18,7 @@ use crate::stand::Stand;
 const ROOMS: [&str; 3] = ["sale", "sale-2", "points"];
 
 fn key(room: &str, seq: u64) -> TicketKey {
-    TicketKey { room: name(room), seq }
+    TicketKey { room: name(room), seq: Seq::Given(seq) }
 }
 
 fn ticket(room: &str, seq: u64, state: TicketState, alive_until: u64) -> (Key, Option<Row>) {
@@ -57,7 +57,8 @@ impl Model {
                 (OrderKey::Queue(room), Key::Ticket(at), Row::Ticket(ticket))
                     if at.room == *room && ticket.state == TicketState::Waiting =>
                 {
-                    found.push(((0, at.seq, at.seq.to_string()), key.clone()));
+                    let seq = at.seq.given(0);
+                    found.push(((0, seq, seq.to_string()), key.clone()));
                 }
                 (OrderKey::Board(board), Key::Score(at), Row::Score(score)) if at.board == *board => {
                     found.push(((-score.score, score.reached.0, at.member.to_string()), key.clone()));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally_core::rows::{
-    ApiKey, Edge, Forgotten, Job, JobId, JobKind, Key, Names, Object, Replay, Role, Row, Subject, Suspension, Ticket,
-    TicketKey, TicketState, TotalKey, Work,
+    ApiKey, Edge, Forgotten, Job, JobId, JobKind, Key, Names, Object, Replay, Role, Row, Seq, Subject, Suspension,
+    Ticket, TicketKey, TicketState, TotalKey, Work,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
@@ -74,7 +74,7 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
     for (state, seq) in TicketState::ALL.into_iter().zip([0, 1, 9, 10, 1 << 53, (1 << 53) + 1, u64::MAX >> 1]) {
         let (joined_at, alive_until) = (Timestamp(0), Timestamp(1 << 43));
         let ticket = Ticket { subject: who.clone(), token: "a \"b\"".into(), state, joined_at, alive_until };
-        rows.push((Key::Ticket(TicketKey { room: name("sale"), seq }), Row::Ticket(ticket)));
+        rows.push((Key::Ticket(TicketKey { room: name("sale"), seq: Seq::Given(seq) }), Row::Ticket(ticket)));
     }
     // A copy remembers a key of any kind.
     for (id, (key, _)) in (1_000..).zip(rows.clone()) {

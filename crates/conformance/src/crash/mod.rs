@@ -3,6 +3,7 @@
 
 mod crowd;
 mod every_step;
+mod numbers;
 mod world;
 
 use crate::{Case, EngineFactory, cases};
@@ -12,5 +13,6 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
     cases![
         every_step: refused_at_every_step, answer_lost_at_every_step;
         crowd: refused_while_many_are_waiting, answer_lost_while_many_are_waiting;
+        numbers: numbers_when_a_step_is_refused, numbers_when_an_answer_is_lost;
     ]
 }

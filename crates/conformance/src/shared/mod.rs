@@ -12,6 +12,7 @@ mod history;
 mod line;
 pub mod linear;
 mod lists;
+mod numbers;
 mod once;
 mod order;
 mod ranks;
@@ -40,6 +41,9 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             days_marked_by_three_servers_add_up,
             a_limit_lets_exactly_as_many_through,
             a_retried_addition_counts_once;
+        numbers:
+            numbers_of_three_servers_are_dense_in_order_and_without_conflict,
+            sequences_of_three_servers_do_not_meet;
         once:
             one_answer_for_one_idempotency_key_on_any_server;
         ended:

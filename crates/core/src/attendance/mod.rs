@@ -16,7 +16,7 @@ use crate::decide::Context;
 use crate::id::{Name, SubjectId};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
-use crate::reply::{Answered, NamesMut};
+use crate::reply::{Answered, NamesMut, Told};
 use crate::rows::TotalKey;
 use crate::view::{Stop, View};
 
@@ -88,8 +88,8 @@ pub struct AttendReply {
 }
 
 impl Answered for AttendReply {
-    fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {
-        self.count += off(&TotalKey::Present { sheet: self.sheet.clone(), day: self.day });
+    fn correct(&mut self, told: &mut Told<'_>) {
+        self.count += (told.off)(&TotalKey::Present { sheet: self.sheet.clone(), day: self.day });
     }
 
     fn names_mut(&mut self) -> NamesMut<'_> {

@@ -15,8 +15,7 @@ use crate::decide::Context;
 use crate::id::{Name, SubjectId};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
-use crate::reply::{Answered, Done, NamesMut};
-use crate::rows::TotalKey;
+use crate::reply::{Answered, Done, NamesMut, Told};
 use crate::time::Timestamp;
 use crate::view::{Stop, View};
 
@@ -133,9 +132,9 @@ pub struct ScoreReply {
 }
 
 impl Answered for ScoreReply {
-    fn correct(&mut self, _off: &dyn Fn(&TotalKey) -> i64, ranks: &mut dyn Iterator<Item = u64>) {
+    fn correct(&mut self, told: &mut Told<'_>) {
         if let Some(rank) = &mut self.rank {
-            *rank = rank.wrapping_add(ranks.next().unwrap_or(0));
+            *rank = rank.wrapping_add(told.ranks.next().unwrap_or(0));
         }
     }
 

@@ -14,7 +14,7 @@ use crate::decide::Context;
 use crate::id::{KeyId, Name, SubjectId};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
-use crate::reply::{Answered, NamesMut};
+use crate::reply::{Answered, NamesMut, Told};
 use crate::rows::{CountKey, TotalKey};
 use crate::time::Timestamp;
 use crate::view::{Stop, View};
@@ -76,9 +76,9 @@ pub struct CounterReply {
 }
 
 impl Answered for CounterReply {
-    fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {
+    fn correct(&mut self, told: &mut Told<'_>) {
         let key = CountKey { name: self.counter.clone(), key: self.key.clone() };
-        self.value = self.value.saturating_add(off(&TotalKey::Counter(key)));
+        self.value = self.value.saturating_add((told.off)(&TotalKey::Counter(key)));
     }
 
     fn names_mut(&mut self) -> NamesMut<'_> {

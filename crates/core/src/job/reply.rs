@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::reply::{Answered, NamesMut};
-use crate::rows::{Job, JobId, JobKind, TotalKey, VerifyReport, Work};
+use crate::reply::{Answered, NamesMut, Told};
+use crate::rows::{Job, JobId, JobKind, VerifyReport, Work};
 use crate::time::Timestamp;
 
 /// A job as it stands.
@@ -40,7 +40,7 @@ pub struct JobReply {
 }
 
 impl Answered for JobReply {
-    fn correct(&mut self, _off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {}
+    fn correct(&mut self, _told: &mut Told<'_>) {}
 
     fn names_mut(&mut self) -> NamesMut<'_> {
         NamesMut::default()

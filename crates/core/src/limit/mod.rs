@@ -14,8 +14,8 @@ use crate::decide::Context;
 use crate::id::{KeyId, Name, SubjectId};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
-use crate::reply::{Answered, Done, NamesMut};
-use crate::rows::{LimitKey, TotalKey};
+use crate::reply::{Answered, Done, NamesMut, Told};
+use crate::rows::LimitKey;
 use crate::view::{Stop, View};
 
 pub use def::{Algorithm, LimitDef, Per, RateLimit};
@@ -106,7 +106,7 @@ pub struct TakeReply {
 }
 
 impl Answered for TakeReply {
-    fn correct(&mut self, _off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {}
+    fn correct(&mut self, _told: &mut Told<'_>) {}
 
     fn names_mut(&mut self) -> NamesMut<'_> {
         NamesMut { key: Some(&mut self.key), ..NamesMut::default() }

@@ -14,8 +14,7 @@ use crate::job::JobReply;
 use crate::meta::Meta;
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
-use crate::reply::{Answered, NamesMut};
-use crate::rows::TotalKey;
+use crate::reply::{Answered, NamesMut, Told};
 use crate::time::Timestamp;
 use crate::view::{Stop, View};
 
@@ -107,7 +106,7 @@ pub struct ObjectReply {
 }
 
 impl Answered for ObjectReply {
-    fn correct(&mut self, _off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {}
+    fn correct(&mut self, _told: &mut Told<'_>) {}
 
     fn names_mut(&mut self) -> NamesMut<'_> {
         NamesMut::default()

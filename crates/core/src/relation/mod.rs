@@ -17,7 +17,7 @@ use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
-use crate::reply::{Answered, NamesMut};
+use crate::reply::{Answered, NamesMut, Told};
 use crate::rows::TotalKey;
 use crate::time::Timestamp;
 use crate::view::{Stop, View};
@@ -180,9 +180,9 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Op
 }
 
 impl Answered for EdgeReply {
-    fn correct(&mut self, off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {
+    fn correct(&mut self, told: &mut Told<'_>) {
         let (object, relation) = (self.object.clone(), self.relation.clone());
-        self.count += off(&TotalKey::Object { object, relation });
+        self.count += (told.off)(&TotalKey::Object { object, relation });
     }
 
     fn names_mut(&mut self) -> NamesMut<'_> {

@@ -1,3 +1,3 @@
-//! Who waits for what, in which order.
+//! The waiting room: everybody gets a ticket, and is let in in order.
 
 pub mod rows;

@@ -1,24 +1,39 @@
-//! The rows of rooms: tickets.
+//! The rows of waiting rooms.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Name, SubjectId};
-use crate::rows::Place;
+use crate::rows::{NUMBER_MAX, Place, Seq, SequenceKey};
 use crate::time::Timestamp;
 
-/// Names a ticket.
+/// The sequence that numbers a room's tickets.
+pub(crate) const QUEUE: &str = "queue";
+
+/// The sequence of a room's tickets.
+pub fn queue(room: &Name) -> SequenceKey {
+    SequenceKey { home: room.as_str().to_owned(), name: QUEUE.to_owned() }
+}
+
+/// Names a ticket by its number.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TicketKey {
     /// The room.
     pub room: Name,
-    /// Its number there: who has a lower one came before.
-    pub seq: u64,
+    /// The ticket's number, of the room's [`queue`]: who has a lower one came before.
+    pub seq: Seq,
 }
 
 impl TicketKey {
     /// Where it stands while it waits.
     pub fn place(&self) -> Place {
-        Place { score: 0, reached: self.seq, id: self.seq.to_string().into() }
+        match self.seq {
+            Seq::Given(seq) => Place { score: 0, reached: seq, id: seq.to_string().into() },
+            // One that is to be given is behind all that were.
+            Seq::Taken(at) => {
+                let reached = NUMBER_MAX + 1 + u64::from(at);
+                Place { score: 0, reached, id: reached.to_string().into() }
+            }
+        }
     }
 }
 
@@ -79,4 +94,15 @@ impl TicketState {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
+}
+
+/// Names what a subject's token stands for in a room.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct EntryKey {
+    /// The room.
+    pub room: Name,
+    /// The subject.
+    pub subject: SubjectId,
+    /// As the subject calls it.
+    pub token: String,
 }

@@ -8,6 +8,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::sequence::Seq;
 use crate::day::Day;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::time::{Stamp, Timestamp};
@@ -48,6 +49,8 @@ pub enum Cell<'a> {
     Json(Cow<'a, str>),
     /// See [`Type::Number`].
     Number(u64),
+    /// A number that is not given yet, of those that the commit takes: see [`Seq::Taken`]. No store holds one.
+    Taken(u32),
     /// See [`Type::Signed`].
     Signed(i64),
     /// See [`Type::Numbers`].
@@ -87,7 +90,7 @@ impl<'a> Cell<'a> {
             Self::Null => return None,
             Self::Text(_) => Type::Text,
             Self::Json(_) => Type::Json,
-            Self::Number(_) => Type::Number,
+            Self::Number(_) | Self::Taken(_) => Type::Number,
             Self::Signed(_) => Type::Signed,
             Self::Numbers(_) => Type::Numbers,
             Self::Time(_) => Type::Time,
@@ -143,7 +146,7 @@ impl std::fmt::Display for Cell<'_> {
             Self::Time(time) => time.fmt(f),
             Self::Flag(flag) => flag.fmt(f),
             Self::Day(day) => day.fmt(f),
-            Self::Null | Self::Json(_) | Self::Numbers(_) | Self::Times(_) | Self::Bytes(_) => Ok(()),
+            Self::Null | Self::Taken(_) | Self::Json(_) | Self::Numbers(_) | Self::Times(_) | Self::Bytes(_) => Ok(()),
         }
     }
 }
@@ -159,6 +162,7 @@ impl Serialize for Cell<'_> {
                 raw.serialize(to)
             }
             Self::Number(number) => to.serialize_u64(*number),
+            Self::Taken(_) => Err(serde::ser::Error::custom("a number that is not given yet cannot be kept")),
             Self::Signed(number) => to.serialize_i64(*number),
             Self::Numbers(numbers) => numbers.serialize(to),
             Self::Time(time) => time.serialize(to),
@@ -217,6 +221,14 @@ impl<'a> Cells<'a> {
         match self.any()? {
             Cell::Null => Some(None),
             Cell::Number(number) => Some(Some(number)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn seq(&mut self) -> Option<Seq> {
+        match self.any()? {
+            Cell::Number(number) => Some(Seq::Given(number)),
+            Cell::Taken(place) => Some(Seq::Taken(place)),
             _ => None,
         }
     }

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::cell::{Cell, Cells};
 use super::declared::RowKind;
 use super::{
-    ApiKey, Attendee, Bits, Board, BoardKey, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key, LimitKey,
-    Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Ticket, TicketKey, TicketState,
-    TotalKey, Used,
+    ApiKey, Attendee, Bits, Board, BoardKey, ChunkKey, CountKey, Edge, EdgeKey, EntryKey, Forgotten, Job, JobId, Key,
+    LimitKey, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, SequenceKey, Sketch, Subject, Suspension, Ticket,
+    TicketKey, TicketState, TotalKey, Used,
 };
 use crate::day::Day;
 use crate::time::Timestamp;
@@ -45,10 +45,12 @@ impl Key {
                 put(Cell::Flag(key.board.levels));
                 put(Cell::text(key.member.as_str()));
             }
+            Self::Sequence(key) => texts(&[&key.home, &key.name]),
             Self::Ticket(key) => {
                 texts(&[key.room.as_str()]);
-                put(Cell::Number(key.seq));
+                put(key.seq.cell());
             }
+            Self::Entry(key) => texts(&[key.room.as_str(), key.subject.as_str(), &key.token]),
         }
     }
 
@@ -98,9 +100,17 @@ impl Key {
                 let board = BoardKey { board, season, levels: from.flag()? };
                 Self::Score(ScoreKey { board, member: from.subject()? })
             }
+            RowKind::Sequence => {
+                let home = from.text()?.into_owned();
+                Self::Sequence(SequenceKey { home, name: from.text()?.into_owned() })
+            }
             RowKind::Ticket => {
                 let room = from.name()?;
-                Self::Ticket(TicketKey { room, seq: from.number()? })
+                Self::Ticket(TicketKey { room, seq: from.seq()? })
+            }
+            RowKind::Entry => {
+                let (room, subject) = (from.name()?, from.subject()?);
+                Self::Entry(EntryKey { room, subject, token: from.text()?.into_owned() })
             }
         })
     }
@@ -131,7 +141,9 @@ impl Row {
             Self::Attendee(_) => RowKind::Attendee,
             Self::Board(_) => RowKind::Board,
             Self::Score(_) => RowKind::Score,
+            Self::Sequence(_) => RowKind::Sequence,
             Self::Ticket(_) => RowKind::Ticket,
+            Self::Entry(_) => RowKind::Entry,
         }
     }
 
@@ -157,7 +169,9 @@ impl Row {
             | Self::Attendee(_)
             | Self::Board(_)
             | Self::Score(_)
-            | Self::Ticket(_) => None,
+            | Self::Sequence(_)
+            | Self::Ticket(_)
+            | Self::Entry(_) => None,
         }
     }
 
@@ -239,6 +253,7 @@ impl Row {
                 put(Cell::Signed(score.score));
                 put(Cell::Number(score.reached.0));
             }
+            Self::Sequence(last) => put(Cell::Number(*last)),
             Self::Ticket(ticket) => {
                 put(Cell::text(ticket.subject.as_str()));
                 put(Cell::text(&ticket.token));
@@ -246,6 +261,7 @@ impl Row {
                 put(Cell::Time(ticket.joined_at));
                 put(Cell::Time(ticket.alive_until));
             }
+            Self::Entry(seq) => put(seq.cell()),
         }
     }
 
@@ -317,11 +333,13 @@ impl Row {
                 let score = from.signed()?;
                 Self::Score(Score { score, reached: from.stamp()? })
             }
+            RowKind::Sequence => Self::Sequence(from.number()?),
             RowKind::Ticket => {
                 let (subject, token) = (from.subject()?, from.text()?.into_owned());
                 let (state, joined_at) = (TicketState::from_name(&from.text()?)?, from.time()?);
                 Self::Ticket(Ticket { subject, token, state, joined_at, alive_until: from.time()? })
             }
+            RowKind::Entry => Self::Entry(from.seq()?),
         })
     }
 }

@@ -189,11 +189,20 @@ kinds! {
     Score = b'w' "score" in "board"
         ("board" Text, "season" Time, "levels" Flag, "member" Text) => ("score" Signed, "reached_us" Number)
         Absent With(0), due None, order Some(Ordered { score: Some("score"), reached: "reached_us", only: None });
+    /// The last number given of a sequence. Stores write it themselves when numbers are taken; it is a row like any other to
+    /// who lists and copies all of them.
+    Sequence = b'Q' "sequence" in "sequence"
+        ("home" Text, "name" Text) => ("last" Number)
+        Absent With(0), due None;
     /// A ticket of a room, which has a place in the room's queue while it waits.
     Ticket = b'k' "ticket" in "room"
         ("room" Text, "seq" Number) =>
         ("subject" Text, "token" Text, "state" Text, "joined_at" Time, "alive_until" Time)
         Absent With(0), due None, order Some(Ordered { score: None, reached: "seq", only: Some(("state", "WAITING")) });
+    /// Which ticket a subject's token stands for.
+    Entry = b'y' "entry" in "room"
+        ("room" Text, "subject" Text, "token" Text) => ("seq" Number)
+        Absent With(0), due None;
 }
 
 use Type::Day;
@@ -247,7 +256,9 @@ impl Key {
             Self::Attendee(..) => RowKind::Attendee,
             Self::Board(_) => RowKind::Board,
             Self::Score(_) => RowKind::Score,
+            Self::Sequence(_) => RowKind::Sequence,
             Self::Ticket(_) => RowKind::Ticket,
+            Self::Entry(_) => RowKind::Entry,
         }
     }
 }

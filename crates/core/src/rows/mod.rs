@@ -6,6 +6,9 @@ mod columns;
 mod declared;
 mod due;
 mod order;
+mod sequence;
+#[cfg(test)]
+mod sequence_tests;
 #[cfg(test)]
 mod tests;
 mod total;
@@ -27,7 +30,7 @@ pub use crate::names::rows::Names;
 pub use crate::object::rows::Object;
 pub use crate::relation::rows::{Edge, EdgeKey, ListKey, Side};
 pub use crate::replay::rows::{Replay, ReplayKey};
-pub use crate::room::rows::{Ticket, TicketKey, TicketState};
+pub use crate::room::rows::{EntryKey, Ticket, TicketKey, TicketState};
 pub use crate::subject::rows::{Forgotten, Subject, Suspension};
 pub use crate::unique::rows::{SKETCH_ERROR, Sketch};
 pub use crate::verify::rows::{DriftItem, VerifyReport};
@@ -36,6 +39,7 @@ pub use cell::{Cell, Cells, Type};
 pub use declared::{Column, Declared, Due, Guard, Home, Ordered, RowKind};
 pub use due::{DUE_PARTITIONS, Partitions};
 pub use order::{Among, Moved, OrderKey, Place, Standing};
+pub use sequence::{NUMBER_MAX, NotTaken, Seq, SequenceKey};
 pub use total::{Number, TotalKey, TotalOf};
 
 /// Names a row.
@@ -73,10 +77,14 @@ pub enum Key {
     Board(Name),
     /// A member's score.
     Score(ScoreKey),
-    /// A ticket of a room.
-    Ticket(TicketKey),
     /// Every name that was ever declared.
     Names,
+    /// The last number given of a sequence.
+    Sequence(SequenceKey),
+    /// A place in a room's queue.
+    Ticket(TicketKey),
+    /// Which ticket a subject's token stands for.
+    Entry(EntryKey),
 }
 
 /// The value of a row.
@@ -114,10 +122,14 @@ pub enum Row {
     Board(Board),
     /// See [`Score`].
     Score(Score),
-    /// See [`Ticket`].
-    Ticket(Ticket),
     /// See [`Names`].
     Names(Names),
+    /// The last number given.
+    Sequence(u64),
+    /// See [`Ticket`].
+    Ticket(Ticket),
+    /// The ticket's number.
+    Entry(Seq),
 }
 
 /// One row's change. `before` is what the decision saw, so that a store can take down what
@@ -138,6 +150,9 @@ pub struct Changes {
     pub rows: Vec<(Key, Change)>,
     /// Additions to totals. They never conflict.
     pub adds: Vec<(TotalKey, i64)>,
+    /// How many numbers are taken of each sequence, which stands here once. They never conflict, and are given in the order of
+    /// commits: rows carry them as [`Seq::Taken`].
+    pub numbers: Vec<(SequenceKey, u32)>,
     /// The newest stamp that the batch used.
     pub stamp: Stamp,
 }
@@ -145,6 +160,6 @@ pub struct Changes {
 impl Changes {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.adds.is_empty()
+        self.rows.is_empty() && self.adds.is_empty() && self.numbers.is_empty()
     }
 }

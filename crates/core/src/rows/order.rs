@@ -170,7 +170,9 @@ impl Key {
             | Self::Chunk(_)
             | Self::Attendee(..)
             | Self::Board(_)
-            | Self::Names => None,
+            | Self::Names
+            | Self::Sequence(_)
+            | Self::Entry(_) => None,
         }
     }
 }
@@ -198,7 +200,9 @@ impl Row {
                 | Self::Chunk(_)
                 | Self::Attendee(_)
                 | Self::Board(_)
-                | Self::Names(_),
+                | Self::Names(_)
+                | Self::Sequence(_)
+                | Self::Entry(_),
                 _,
             ) => return None,
         };

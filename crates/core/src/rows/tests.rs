@@ -77,9 +77,11 @@ fn samples() -> Vec<(Key, Row)> {
             Row::Attendee(Attendee { number: 7, days: bits, forgotten: Bits::default() }),
         ),
         (Key::Board(name("weekly")), Row::Board(Board { seasons: vec![Timestamp(0), at], dense: true })),
-        (Key::Score(ScoreKey { board, member: subject }), Row::Score(Score { score: -4, reached: Stamp(9) })),
+        (Key::Score(ScoreKey { board, member: subject.clone() }), Row::Score(Score { score: -4, reached: Stamp(9) })),
+        (Key::Sequence(SequenceKey { home: "sale".into(), name: "queue".into() }), Row::Sequence(NUMBER_MAX)),
+        (Key::Entry(EntryKey { room: name("sale"), subject, token: "}".into() }), Row::Entry(Seq::Given(7))),
     ];
-    let in_line = |seq| Key::Ticket(TicketKey { room: name("sale"), seq });
+    let in_line = |seq| Key::Ticket(TicketKey { room: name("sale"), seq: Seq::Given(seq) });
     all.extend(TicketState::ALL.into_iter().zip(7..).map(|(state, seq)| (in_line(seq), ticket(state))));
     all
 }
@@ -139,7 +141,7 @@ fn rows_stand_where_their_columns_say_and_places_lead_back_to_them() {
 
 #[test]
 fn a_row_moves_when_it_begins_to_stand_and_when_it_ceases_to() {
-    let key = Key::Ticket(TicketKey { room: name("sale"), seq: 7 });
+    let key = Key::Ticket(TicketKey { room: name("sale"), seq: Seq::Given(7) });
     let tickets: Vec<Row> =
         samples().into_iter().map(|(_, row)| row).filter(|row| row.kind() == RowKind::Ticket).collect();
     let (early, waiting, ready) = (&tickets[0], &tickets[1], &tickets[2]);

@@ -14,8 +14,7 @@ use crate::decide::Context;
 use crate::id::{KeyId, Name, SubjectId};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
-use crate::reply::{Answered, NamesMut};
-use crate::rows::TotalKey;
+use crate::reply::{Answered, NamesMut, Told};
 use crate::view::{Stop, View};
 
 pub use def::UniqueDef;
@@ -71,7 +70,7 @@ pub struct UniqueReply {
 }
 
 impl Answered for UniqueReply {
-    fn correct(&mut self, _off: &dyn Fn(&TotalKey) -> i64, _ranks: &mut dyn Iterator<Item = u64>) {}
+    fn correct(&mut self, _told: &mut Told<'_>) {}
 
     fn names_mut(&mut self) -> NamesMut<'_> {
         NamesMut { key: Some(&mut self.key), ..NamesMut::default() }

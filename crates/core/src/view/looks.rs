@@ -170,7 +170,8 @@ impl View {
         for look in looks {
             match look {
                 Look::Row(key) => {
-                    if let Some(slot) = self.rows.get_mut(key) {
+                    // One whose number is not given yet is this batch's own.
+                    if let Some(slot) = self.rows.get_mut(key).filter(|_| !key.is_taken()) {
                         slot.guarded = true;
                     }
                 }
@@ -249,6 +250,7 @@ impl View {
     fn writes(&self) -> bool {
         self.rows.values().any(|slot| slot.loaded != slot.now)
             || self.totals.values().any(|slot| slot.loaded != slot.now)
+            || !self.numbers.is_empty()
     }
 
     /// Loads it once more.

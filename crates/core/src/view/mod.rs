@@ -7,20 +7,24 @@
 //! A store that is far away is asked for as little as possible: see [`Reading::Lean`].
 
 mod looks;
+mod numbers;
+#[cfg(test)]
+mod numbers_tests;
 mod outcome;
 mod ranks;
 #[cfg(test)]
 mod tests;
 mod wants;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::command::Cost;
 use crate::error::Refusal;
-use crate::rows::{Edge, EdgeKey, Key, Row, TotalKey};
+use crate::rows::{Edge, EdgeKey, Key, Row, SequenceKey, TotalKey};
 
 pub use looks::{Judged, Moment};
 use looks::{Look, Trace};
+use numbers::give_back;
 use ranks::Ranks;
 pub use wants::Wants;
 
@@ -93,6 +97,8 @@ pub struct View {
     rows: Map<Key, Slot<Option<Row>>>,
     totals: Map<TotalKey, Slot<i64>>,
     ranks: Ranks,
+    /// How many numbers the batch takes of each sequence.
+    numbers: BTreeMap<SequenceKey, u32>,
     missing: Wants,
     reading: Reading,
     /// Whether answers must carry true totals, because they are written down.
@@ -117,6 +123,7 @@ pub struct View {
 enum Undo {
     Row(Key, Option<Row>),
     Total(TotalKey, i64),
+    Number(SequenceKey),
 }
 
 /// A place in the undo list to go back to.
@@ -179,7 +186,7 @@ impl View {
 
     /// Everything that was loaded, to be loaded again as of one moment.
     pub fn loaded(&self) -> Wants {
-        let rows = self.rows.keys().cloned().collect();
+        let rows = self.rows.keys().filter(|key| !key.is_taken()).cloned().collect();
         let totals = self.totals.iter().filter(|(_, slot)| slot.state == State::Loaded);
         let ranks = self.ranks.loaded().cloned().collect();
         Wants { rows, totals: totals.map(|(key, _)| key.clone()).collect(), ranks }
@@ -245,8 +252,11 @@ impl View {
         !self.missing.is_empty()
     }
 
-    /// Notes that a row is to be loaded, once however many ask for it. It is not there: false.
+    /// Notes that a row is to be loaded, once however many ask for it. It is not there: false, unless no store can have it.
     fn miss_row(&mut self, key: &Key) -> bool {
+        if self.make_room_for(key) {
+            return true;
+        }
         if !self.rows.contains_key(key) {
             self.rows
                 .insert(key.clone(), Slot { loaded: None, now: None, state: State::Missing, guarded: true, load: 0 });
@@ -274,17 +284,12 @@ impl View {
     /// Reads a row that is not one of the caller's records (a suspension, a remembered answer),
     /// which the cost therefore leaves out.
     pub fn row_uncounted(&mut self, key: &Key) -> Result<Option<Row>, Stop> {
-        match self.rows.get(key) {
-            Some(slot) if slot.state == State::Loaded => {
-                let now = slot.now.clone();
-                self.look(Look::Row(key.clone()));
-                Ok(now)
-            }
-            _ => {
-                self.miss_row(key);
-                Err(Stop::Miss)
-            }
+        if let Some(slot) = self.rows.get(key).filter(|slot| slot.state == State::Loaded) {
+            let now = slot.now.clone();
+            self.look_at_row(key, now.is_some());
+            return Ok(now);
         }
+        if self.miss_row(key) { Ok(None) } else { Err(Stop::Miss) }
     }
 
     /// Reads an edge.
@@ -339,10 +344,11 @@ impl View {
 
     /// Puts or deletes a row that is not one of the caller's records.
     pub fn set_uncounted(&mut self, key: Key, row: Option<Row>) -> Result<(), Stop> {
-        let Some(slot) = self.rows.get_mut(&key).filter(|slot| slot.state == State::Loaded) else {
-            self.miss_row(&key);
+        let is_loaded = |slot: &&mut Slot<Option<Row>>| slot.state == State::Loaded;
+        if self.rows.get_mut(&key).filter(is_loaded).is_none() && !self.miss_row(&key) {
             return Err(Stop::Miss);
-        };
+        }
+        let Some(slot) = self.rows.get_mut(&key) else { return Err(Stop::Miss) };
         let was = std::mem::replace(&mut slot.now, row);
         self.ranks.moved(&key, slot.loaded.as_ref(), slot.now.as_ref());
         self.undo.push(Undo::Row(key, was));
@@ -413,6 +419,7 @@ impl View {
                         slot.now = was;
                     }
                 }
+                Undo::Number(sequence) => give_back(&mut self.numbers, &sequence),
             }
         }
         self.cost = to.cost;

@@ -20,7 +20,8 @@ impl View {
             .map(|(key, slot)| (key.clone(), slot.now - slot.loaded))
             .chain(self.tells.iter().map(|key| (key.clone(), 0)))
             .collect();
-        Changes { rows, adds, stamp }
+        let numbers = self.numbers.iter().map(|(sequence, taken)| (sequence.clone(), *taken)).collect();
+        Changes { rows, adds, numbers, stamp }
     }
 
     /// Every row that the decisions stand on, as it was loaded.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tally_core::command::{Call, Cost, Decided};
 use tally_core::decide::decide;
-use tally_core::rows::{Changes, Standing, TotalKey};
+use tally_core::reply::Told;
+use tally_core::rows::{Changes, SequenceKey, Standing, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Judged, Moment, Stop, View, Wants};
 use tally_core::{Catalog, Refusal};
@@ -254,21 +255,27 @@ impl Draft {
         let told = view.told_ranks().iter().zip(committed.ranks.unwrap_or_default());
         let off_ranks: HashMap<&Standing, u64> =
             told.map(|(standing, told)| (standing, told.wrapping_sub(view.final_rank(standing)))).collect();
+        // And numbers are known only now.
+        let taken = self.changes.numbers.iter().map(|(sequence, _)| sequence);
+        let firsts: HashMap<&SequenceKey, u64> = taken.zip(committed.numbers).collect();
+        let first = |sequence: &SequenceKey| firsts.get(sequence).copied().unwrap_or(0);
         let at_commit = Moment::Commit(Vec::new());
         let moments = self.judged.moments.iter().chain(std::iter::repeat(&at_commit));
         for (decided, moment) in self.decided.iter_mut().zip(moments) {
             // A remembered answer is given as it was.
             let Some(reply) = decided.reply.as_mut().ok().filter(|_| !decided.replayed) else { continue };
             match moment {
-                Moment::Commit(ranks) if off.is_empty() && ranks.is_empty() => {}
+                Moment::Commit(ranks) if off.is_empty() && ranks.is_empty() && firsts.is_empty() => {}
                 Moment::Commit(ranks) => {
                     let ranks = ranks.iter().map(|standing| off_ranks.get(standing).copied().unwrap_or(0));
-                    reply.correct(&|total| off.get(total).copied().unwrap_or(0), &mut { ranks });
+                    let off = |total: &TotalKey| off.get(total).copied().unwrap_or(0);
+                    reply.correct(&mut Told { off: &off, first: &first, ranks: &mut { ranks } });
                 }
                 Moment::Load(off) if off.is_empty() => {}
                 Moment::Load(off) => {
                     let off: HashMap<&TotalKey, i64> = off.iter().map(|(key, off)| (key, *off)).collect();
-                    reply.correct(&|total| off.get(total).copied().unwrap_or(0), &mut std::iter::empty());
+                    let off = |total: &TotalKey| off.get(total).copied().unwrap_or(0);
+                    reply.correct(&mut Told { off: &off, first: &first, ranks: &mut std::iter::empty() });
                 }
             }
         }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tally_core::command::{Add, Attend, ChangeScore, Command, Observe, PutObject, ScoreChange, Suspend};
 use tally_core::meta::Meta;
 use tally_core::rows::{
-    BoardKey, CountKey, EdgeKey, Key, ListKey, OrderKey, Partitions, Row, RowKind, Score, ScoreKey, Side, Standing,
-    Ticket, TicketKey, TicketState,
+    BoardKey, CountKey, EdgeKey, Key, ListKey, OrderKey, Partitions, Row, RowKind, Score, ScoreKey, Seq, Side,
+    Standing, Ticket, TicketKey, TicketState,
 };
 use tally_core::time::Stamp;
 use tally_core::view::{View, Wants};
@@ -109,7 +109,7 @@ async fn each_page(store: &Store, round: usize, order: &OrderKey, at: tally_core
 
 /// One joins a queue, its place is told, others are asked for, and it is let in.
 async fn each_of_a_queue(store: &Store, round: usize) {
-    let key = TicketKey { room: name("sale"), seq: 1_000_000 + round as u64 };
+    let key = TicketKey { room: name("sale"), seq: Seq::Given(1_000_000 + round as u64) };
     let order = OrderKey::Queue(key.room.clone());
     let ticket = |state| {
         let subject = SubjectId::new("who").unwrap();
@@ -127,7 +127,7 @@ async fn each_of_a_queue(store: &Store, round: usize) {
         let seen = Seen { mark: Default::default(), view: &view };
         store.engine.commit(seen, &view.changes(Stamp(1))).await.unwrap();
     }
-    let half = TicketKey { seq: 100_000, ..key };
+    let half = TicketKey { seq: Seq::Given(100_000), ..key };
     let ranks = vec![Standing::at(order.clone(), half.place()), standing, Standing::end(order.clone())];
     let found = store.engine.load(&Wants { ranks, ..Wants::default() }).await.unwrap().ranks;
     assert!(round == 0 || found == [75_000, 150_000, 150_000], "{found:?}");

@@ -1,6 +1,6 @@
 //! A queue on PostgreSQL: its tree moves on with it.
 
-use tally_core::rows::{Key, Row, Ticket, TicketKey, TicketState};
+use tally_core::rows::{Key, Row, Seq, Ticket, TicketKey, TicketState};
 use tally_core::view::View;
 use tally_core::{Stamp, SubjectId, Timestamp};
 use tally_engine::{Engine, Mark, Seen};
@@ -27,7 +27,7 @@ async fn a_queue_leaves_no_tree_behind() {
     let commit = async |numbers: std::ops::Range<u64>, before: Option<Row>, after: Option<Row>| {
         let mut view = View::default();
         for seq in numbers {
-            let key = Key::Ticket(TicketKey { room: name("sale"), seq });
+            let key = Key::Ticket(TicketKey { room: name("sale"), seq: Seq::Given(seq) });
             view.fill_row(key.clone(), before.clone());
             view.set(key, after.clone()).unwrap();
         }

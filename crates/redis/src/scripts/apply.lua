@@ -61,6 +61,12 @@ local function apply(keys, base, args, at, last)
         call('ZADD', key(at + 4), 0, args[at + 5])
       end
       at = at + 6
+    elseif op == 'Q' then -- numbers of a sequence: key field count index entry
+      local hash = key(at + 1)
+      if call('HINCRBY', hash, args[at + 2], args[at + 3]) == tonumber(args[at + 3]) then
+        call('ZADD', key(at + 4), 0, args[at + 5])
+      end
+      at = at + 6
     else
       error('no such change: ' .. tostring(op))
     end

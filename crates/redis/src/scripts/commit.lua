@@ -1,8 +1,8 @@
 -- One commit, or one slot's share of it: checks everything that was decided on, then changes it.
 --
 -- KEYS  open ring [record [stamp unusual]] rows…
--- ARGV  mode transaction record/usual stamp/others #checks #changes #tells number low waits
---       checks… changes… tells… bulk…
+-- ARGV  mode transaction record/usual stamp/others #checks #changes #tells number low waits #fills
+--       fills… checks… changes… tells… bulk…
 --   alone    a store without slots: nothing can be open. `usual` says that nothing unusual was ever done in it, on
 --            which bulk stands; `unusual` that this is
 --   commit   the slot that decides for all the `others` of the transaction, or the only one
@@ -12,7 +12,7 @@
 -- before it, and they stay so until it is finished.
 
 local mode, transaction, number, low = ARGV[1], ARGV[2], ARGV[8], ARGV[9]
-local first = 11
+local first = 12 + tonumber(ARGV[11])
 local changes = first + tonumber(ARGV[5])
 local tells = changes + tonumber(ARGV[6])
 local groups = tells + tonumber(ARGV[7])
@@ -46,6 +46,8 @@ else
   if mode == 'alone' and ARGV[3] == 'usual' and call('EXISTS', KEYS[5]) == 1 then return {'unusual'} end
 end
 if ring.is_over(KEYS[2], number) then return {'cancelled'} end
+
+fill(base, 12, first, changes)
 
 local shared, exclusive, intended = {}, {}, {}
 
@@ -194,6 +196,16 @@ while place < tells do
       local why = refused(KEYS[base + tonumber(ARGV[place + 1])], ARGV[place + 2], ARGV[place + 3])
       if why then return why end
     end
+    if op == 'Q' then -- whoever takes numbers waits for who has taken some and is not over
+      try('ZCARD', ARGV[place + 4])
+      local hash, field = KEYS[base + tonumber(ARGV[place + 1])], ARGV[place + 2]
+      if tonumber(call('HGET', hash, field) or 0) > 9007199254740992 - ARGV[place + 3] then return {'exhausted'} end
+      if mode ~= 'alone' then
+        local name = hash .. '/' .. field
+        if held('s', '#' .. name) then return {'locked'} end
+        intended[#intended + 1] = name
+      end
+    end
     if op == 'I' then
       local is = call('HGET', KEYS[base + tonumber(ARGV[place + 1])], ARGV[place + 2])
       if is and not tonumber(is) then error('not a number: ' .. is) end
@@ -204,7 +216,7 @@ while place < tells do
       end
     end
   end
-  place = place + (({z = 4, Z = 6, x = 3, X = 6, S = 5, s = 4, H = 4, h = 3, F = 6, f = 5, I = 4, M = 2, N = 6})[op])
+  place = place + (({z = 4, Z = 6, x = 3, X = 6, S = 5, s = 4, H = 4, h = 3, F = 6, f = 5, I = 4, M = 2, N = 6, Q = 6})[op])
 end
 
 -- A number that is told is nobody else's to add to until this is finished; and what others have added to it must be there.

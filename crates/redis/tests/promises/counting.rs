@@ -26,7 +26,7 @@ async fn value(engine: &Redis, key: &str) -> i64 {
 
 async fn add(engine: &Redis, adds: &[(&str, i64)], rows: Vec<(Key, Change)>) -> Result<Vec<i64>, CommitError> {
     let adds = adds.iter().map(|(key, by)| (TotalKey::Counter(counter(key)), *by)).collect();
-    let changes = Changes { rows, adds, stamp: Stamp(1) };
+    let changes = Changes { rows, adds, stamp: Stamp(1), ..Changes::default() };
     let seen = Seen { mark: Mark::default(), view: &View::default() };
     Ok(engine.commit(seen, &changes).await?.totals.unwrap())
 }

@@ -16,10 +16,10 @@ use crate::lost::Stopping;
 use crate::support::{Store, blocking, count, counted, name, relate, unrelate, until};
 
 /// Everything that a node is asked from now on, as `MONITOR` tells it.
-struct Heard(Arc<Mutex<Vec<Vec<String>>>>);
+pub(crate) struct Heard(Arc<Mutex<Vec<Vec<String>>>>);
 
 impl Heard {
-    fn at(address: std::net::SocketAddr) -> Self {
+    pub(crate) fn at(address: std::net::SocketAddr) -> Self {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"MONITOR\r\n").unwrap();
         let mut lines = BufReader::new(stream).lines();
@@ -35,7 +35,7 @@ impl Heard {
     }
 
     /// What ran the script of commits in this mode, if anybody did.
-    fn commits(&self, mode: &str) -> Vec<Vec<String>> {
+    pub(crate) fn commits(&self, mode: &str) -> Vec<Vec<String>> {
         let is_it = |words: &&Vec<String>| {
             words.first().is_some_and(|it| it.starts_with("EVAL")) && {
                 let keys: usize = words[2].parse().unwrap();
@@ -79,11 +79,11 @@ fn words(line: &str) -> Vec<String> {
     found
 }
 
-fn send(cluster: &Cluster, node: usize, words: &[String]) -> String {
+pub(crate) fn send(cluster: &Cluster, node: usize, words: &[String]) -> String {
     cluster.node(node).ask(&words.iter().map(String::as_str).collect::<Vec<_>>()).unwrap()
 }
 
-fn open_keys(cluster: &Cluster) -> usize {
+pub(crate) fn open_keys(cluster: &Cluster) -> usize {
     let count = |node: usize| cluster.node(node).ask(&["KEYS", "tally:w:*"]).unwrap().lines().count();
     (0..3).map(count).sum()
 }
@@ -160,7 +160,7 @@ async fn a_share_that_is_open_keeps_others_from_its_numbers_and_is_let_go() {
 }
 
 /// Another server's name in place of the one in these words.
-fn dead_server(word: &str, words: &[String]) -> String {
+pub(crate) fn dead_server(word: &str, words: &[String]) -> String {
     let keys: usize = words[2].parse().unwrap();
     let server = words[4 + keys].rsplit_once('-').unwrap().0;
     word.replace(server, "dead")

@@ -91,7 +91,7 @@ impl Engine for Stopping {
 }
 
 /// Whether these bytes ask for a commit: only that names a record.
-fn is_commit(direction: Direction, bytes: &[u8]) -> bool {
+pub(crate) fn is_commit(direction: Direction, bytes: &[u8]) -> bool {
     direction == Direction::Request && holds(bytes, "alone") && holds(bytes, ":t:{")
 }
 
@@ -111,7 +111,7 @@ fn keep_commits(proxy: &Proxy) -> Arc<Mutex<Vec<u8>>> {
 }
 
 /// Sends what was kept, as a network would that had held it back. Gives the first answer.
-fn send_late(url: &str, bytes: &[u8]) -> String {
+pub(crate) fn send_late(url: &str, bytes: &[u8]) -> String {
     let address = url.split_once("://").unwrap().1.split_once('?').unwrap().0;
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -15,6 +15,7 @@ mod mend;
 mod moods;
 mod network;
 mod nodes;
+mod numbers;
 mod oracle;
 mod replicas;
 mod support;

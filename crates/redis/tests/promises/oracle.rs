@@ -69,7 +69,7 @@ impl Dice {
             5 => Key::Chunk(ChunkKey { sheet: self.name(), day, chunk: self.roll(3) << 30 }),
             6 => Key::Attendee(self.name(), self.subject()),
             7 => Key::Board(self.name()),
-            8 | 9 => Key::Ticket(TicketKey { room: self.name(), seq: self.seq() }),
+            8 | 9 => Key::Ticket(TicketKey { room: self.name(), seq: tally_core::rows::Seq::Given(self.seq()) }),
             _ => Key::Score(ScoreKey { board: self.board(), member: self.subject() }),
         }
     }
@@ -127,7 +127,7 @@ impl Dice {
 
     fn place(&mut self) -> (OrderKey, Place) {
         if self.roll(2) == 0 {
-            let key = TicketKey { room: self.name(), seq: self.seq() };
+            let key = TicketKey { room: self.name(), seq: tally_core::rows::Seq::Given(self.seq()) };
             return (OrderKey::Queue(key.room.clone()), key.place());
         }
         let key = ScoreKey { board: self.board(), member: self.subject() };

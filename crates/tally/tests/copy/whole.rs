@@ -5,11 +5,12 @@ use std::time::Duration;
 use tally::core::command::Auth;
 use tally::core::query::{CountQuery, JobQuery};
 use tally::core::reply::JobReply;
-use tally::core::rows::{ChunkKey, JobId, Key, Row};
-use tally::core::view::Wants;
-use tally::core::{Day, TotalKey};
+use tally::core::room::rows::queue;
+use tally::core::rows::{ChunkKey, EntryKey, JobId, Key, Row, Seq, Ticket, TicketKey, TicketState};
+use tally::core::view::{View, Wants};
+use tally::core::{Day, Stamp, Timestamp, TotalKey};
 use tally::engine::memory::Memory;
-use tally::engine::{Engine, Finding};
+use tally::engine::{Engine, Finding, Mark, Seen};
 use tally::{CopyPhase, CopyReport, Options, Tally, copy, copy_rows};
 use tempfile::TempDir;
 
@@ -90,6 +91,46 @@ async fn rows_that_are_very_large_take_more_than_one_commit() {
     let report = copied(&from, &to, 1_000).await.unwrap();
     assert_eq!(report.replays, 9);
     assert_eq!(to.dump(), from.dump());
+}
+
+/// Whoever joined before has a number, and whoever joins in the copy gets the next.
+#[tokio::test]
+async fn a_sequence_goes_on_in_the_copy() {
+    async fn joins<E: Engine>(engine: &E, who: &str) -> u64 {
+        let (mut view, entry) =
+            (View::default(), EntryKey { room: name("sale"), subject: subject(who), token: "t".into() });
+        view.fill_row(Key::Entry(entry.clone()), None);
+        let seq = view.take_number(&queue(&name("sale")));
+        let (subject, token, state) = (subject(who), "t".to_owned(), "waiting".to_owned());
+        let ticket = Ticket { subject, token, state, joined_at: Timestamp(1), alive_until: Timestamp(2) };
+        view.set(Key::Ticket(TicketKey { room: name("sale"), seq }), Some(Row::Ticket(ticket))).unwrap();
+        view.set(Key::Entry(entry), Some(Row::Entry(seq))).unwrap();
+        let seen = Seen { mark: Mark::default(), view: &view };
+        let committed = engine.commit(seen, &view.changes(Stamp(1))).await.unwrap();
+        seq.given(committed.numbers[0])
+    }
+    let home = TempDir::new().unwrap();
+    let (from, to, back) = (Memory::default(), open(&home.path().join("b")).await, Memory::default());
+    let mut last = 0;
+    for who in ["ann", "bob", "eve"] {
+        last = joins(&from, who).await;
+    }
+    // The last ones have left, so that nothing but the sequence knows of them.
+    let ticket = |seq| Key::Ticket(TicketKey { room: name("sale"), seq: Seq::Given(seq) });
+    let entry = |who| Key::Entry(EntryKey { room: name("sale"), subject: subject(who), token: "t".into() });
+    let gone = [ticket(2), ticket(3), entry("bob"), entry("eve")];
+    let loaded = from.load(&Wants::rows(gone.to_vec())).await.unwrap();
+    let mut view = View::default();
+    for (key, row) in gone.into_iter().zip(loaded.rows) {
+        view.fill_row(key.clone(), row);
+        view.set(key, None).unwrap();
+    }
+    from.commit(Seen { mark: Mark::default(), view: &view }, &view.changes(Stamp(2))).await.unwrap();
+    let report = copied(&from, &to, 1).await.unwrap();
+    assert_eq!(report.rows, 3, "a ticket, an entry, and the sequence");
+    assert_eq!(joins(&to, "dan").await, last + 1);
+    copied(&to, &back, 2).await.unwrap();
+    assert_eq!(joins(&back, "fay").await, last + 2);
 }
 
 async fn ended(tally: &Tally, job: JobId, asking: &Auth) -> JobReply {

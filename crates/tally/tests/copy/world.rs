@@ -167,7 +167,8 @@ pub(crate) async fn write<E: Engine>(engine: &E, rows: impl IntoIterator<Item = 
     // A counter is a total alone.
     let rows = rows.into_iter().filter(|(key, _)| !matches!(key, Key::Counter(_)));
     let put = |(key, row)| (key, Change { before: None, after: Some(row) });
-    let changes = Changes { rows: rows.map(put).collect(), adds: adds.into_iter().collect(), stamp };
+    let changes =
+        Changes { rows: rows.map(put).collect(), adds: adds.into_iter().collect(), numbers: Vec::new(), stamp };
     engine.commit(Seen { mark, view: &View::default() }, &changes).await.unwrap();
 }
 

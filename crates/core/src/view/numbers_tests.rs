@@ -1,0 +1,129 @@
+//! Numbers that a batch takes.
+
+use super::{Reading, Stop, View};
+use crate::id::Name;
+use crate::room::rows::queue;
+use crate::rows::{EntryKey, Key, Row, Seq, SequenceKey, Ticket, TicketKey, TicketState};
+use crate::time::{Stamp, Timestamp};
+use crate::view::Moment;
+use crate::{SubjectId, view::Wants};
+
+fn room(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn ticket_key(seq: Seq) -> Key {
+    Key::Ticket(TicketKey { room: room("sale"), seq })
+}
+
+fn entry_key(who: &str) -> Key {
+    let subject = SubjectId::new(who).unwrap();
+    Key::Entry(EntryKey { room: room("sale"), subject, token: "t".into() })
+}
+
+fn ticket(who: &str) -> Option<Row> {
+    Some(Row::Ticket(Ticket {
+        subject: SubjectId::new(who).unwrap(),
+        token: "t".into(),
+        state: TicketState::Waiting,
+        joined_at: Timestamp(1),
+        alive_until: Timestamp(2),
+    }))
+}
+
+fn join(view: &mut View, who: &str) -> Result<Seq, Stop> {
+    if let Some(Row::Entry(seq)) = view.row(&entry_key(who))? {
+        return Ok(seq);
+    }
+    let seq = view.take_number(&queue(&room("sale")));
+    view.set(ticket_key(seq), ticket(who))?;
+    view.set(entry_key(who), Some(Row::Entry(seq)))?;
+    Ok(seq)
+}
+
+/// A view in which nobody has joined.
+fn empty(reading: Reading, who: &[&str]) -> View {
+    let mut view = View::new(reading, 4, 1);
+    view.begin_load(true);
+    who.iter().for_each(|who| view.fill_row(entry_key(who), None));
+    view.begin_round();
+    view
+}
+
+fn taken(view: &View) -> Vec<(SequenceKey, u32)> {
+    view.changes(Stamp(1)).numbers
+}
+
+#[test]
+fn what_is_taken_back_leaves_no_hole() {
+    let mut view = empty(Reading::Lean, &["a", "b", "c"]);
+    assert_eq!(join(&mut view, "a"), Ok(Seq::Taken(0)));
+    let refused = view.savepoint();
+    assert_eq!(join(&mut view, "b"), Ok(Seq::Taken(1)));
+    view.take_number(&queue(&room("other")));
+    view.rollback(refused);
+    assert_eq!(taken(&view), [(queue(&room("sale")), 1)]);
+    assert_eq!(join(&mut view, "c"), Ok(Seq::Taken(1)));
+    assert_eq!(view.row(&ticket_key(Seq::Taken(1))), Ok(ticket("c")));
+    let changes = view.changes(Stamp(1));
+    assert_eq!((changes.numbers, changes.rows.len()), (vec![(queue(&room("sale")), 2)], 4));
+}
+
+#[test]
+fn every_round_begins_with_none() {
+    let mut view = empty(Reading::Lean, &["a"]);
+    let start = view.savepoint();
+    assert_eq!(join(&mut view, "a"), Ok(Seq::Taken(0)));
+    assert_eq!(join(&mut view, "b"), Err(Stop::Miss));
+    view.rollback(start);
+    assert!(taken(&view).is_empty() && view.changes(Stamp(1)).is_empty());
+    assert_eq!(view.take_missing(), Wants::rows(vec![entry_key("b")]));
+    view.fill_row(entry_key("b"), None);
+    view.begin_round();
+    assert_eq!(view.row(&ticket_key(Seq::Taken(0))), Ok(None), "not that of the round before");
+    assert_eq!((join(&mut view, "b"), join(&mut view, "a")), (Ok(Seq::Taken(0)), Ok(Seq::Taken(1))));
+}
+
+#[test]
+fn a_row_without_a_number_is_new_and_neither_loaded_nor_guarded() {
+    for reading in [Reading::Whole, Reading::Lean, Reading::Counted] {
+        let mut view = empty(reading, &["a"]);
+        let start = view.savepoint();
+        assert!(view.want(&[ticket_key(Seq::Taken(0))], &[]).is_ok() && view.has(&ticket_key(Seq::Taken(1))));
+        assert_eq!(view.row(&ticket_key(Seq::Taken(0))), Ok(None));
+        assert_eq!(join(&mut view, "a"), Ok(Seq::Taken(0)));
+        assert_eq!(view.row(&ticket_key(Seq::Taken(0))), Ok(ticket("a")));
+        view.end_command(start, true);
+        view.judge();
+        assert!(!view.misses());
+        assert_eq!(view.seen().map(|(key, _)| key.clone()).collect::<Vec<_>>(), [entry_key("a")], "{reading:?}");
+        assert_eq!(view.loaded().rows, [entry_key("a")]);
+        assert_eq!(view.row(&ticket_key(Seq::Given(1))), Err(Stop::Miss), "one that is given is loaded");
+    }
+}
+
+#[test]
+fn who_saw_a_number_of_the_batch_is_answered_as_of_the_commit() {
+    let mut view = empty(Reading::Lean, &["a", "b"]);
+    for _ in 0..2 {
+        let start = view.savepoint();
+        assert_eq!(join(&mut view, "a"), Ok(Seq::Taken(0)));
+        view.end_command(start, true);
+    }
+    let start = view.savepoint();
+    view.row(&ticket_key(Seq::Taken(0))).unwrap();
+    view.end_command(start, true);
+    let start = view.savepoint();
+    view.row(&entry_key("b")).unwrap();
+    view.row(&ticket_key(Seq::Taken(9))).unwrap();
+    view.end_command(start, true);
+    let at_commit = || Moment::Commit(vec![]);
+    assert_eq!(view.judge().moments, [at_commit(), at_commit(), at_commit(), Moment::Load(vec![])]);
+}
+
+#[test]
+fn numbers_alone_are_something_to_commit() {
+    let mut view = empty(Reading::Lean, &[]);
+    view.take_number(&queue(&room("sale")));
+    assert!(!view.changes(Stamp(1)).is_empty());
+}

@@ -114,7 +114,7 @@ fn counted() -> BTreeMap<Key, Row> {
         (chunk_key(20_001), Row::Chunk(bits)),
         (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(attendee)),
         (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
-        (Key::Ticket(TicketKey { room: name("sale"), seq: 7 }), Row::Ticket(ticket)),
+        (Key::Ticket(TicketKey { room: name("sale"), seq: tally::core::rows::Seq::Given(7) }), Row::Ticket(ticket)),
     ])
 }
 

@@ -17,15 +17,21 @@ use crate::{names, now};
 pub(crate) const KNOWN_WITHIN: Duration = Duration::from_secs(60);
 /// Where nothing is lost, it is known after so long.
 const KNOWN_SOON: Duration = Duration::from_secs(2);
+/// How often to look for what is overdue: that is a look at every row.
+const DUE_EVERY: Duration = Duration::from_secs(10);
 /// How often to look.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Looks until it is time to stop.
 pub(crate) async fn watch(fleet: Arc<Fleet>, until: Instant) {
     let within = if fleet.world.plan.calm { KNOWN_SOON } else { KNOWN_WITHIN };
+    let mut due_at = Instant::now();
     while Instant::now() < until {
         sleep(LOOK_EVERY).await;
-        due(&fleet);
+        if due_at <= Instant::now() {
+            due(&fleet);
+            due_at = Instant::now() + DUE_EVERY;
+        }
         for server in fleet.servers() {
             keys(&fleet, &server, within);
             // A server that has just begun has not read yet.

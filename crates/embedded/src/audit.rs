@@ -238,10 +238,8 @@ fn next_in(rows: &mut Peekable<Table<'_>>, group: &Group) -> Result<Option<Row>,
 }
 
 fn read_edge(key: &[u8], value: &[u8]) -> Result<(EdgeKey, Edge), StoreError> {
-    match keys::read_row(key) {
-        Some(Key::Edge(edge_key)) => Ok((edge_key, codec::read_edge(value)?)),
-        _ => Err(keys::unreadable(key)),
-    }
+    let Some(Key::Edge(edge_key)) = keys::read_row(key) else { return Err(keys::unreadable(key)) };
+    Ok((edge_key, codec::read_edge(value)?))
 }
 
 fn read_object_total(key: &[u8]) -> Result<TotalKey, StoreError> {

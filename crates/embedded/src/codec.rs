@@ -19,10 +19,12 @@ fn unreadable(what: &str) -> StoreError {
 
 /// A row's value.
 pub(crate) fn write_row(row: &Row) -> Vec<u8> {
-    match row {
-        Row::Edge(edge) => write_edge(edge),
-        Row::Counter(value) => write_total(*value),
-        row => cells::write(row),
+    if let Row::Edge(edge) = row {
+        write_edge(edge)
+    } else if let Row::Counter(value) = row {
+        write_total(*value)
+    } else {
+        cells::write(row)
     }
 }
 

@@ -54,9 +54,9 @@ impl State {
         let mut edges: Vec<(EdgeKey, Edge)> = self
             .rows
             .iter()
-            .filter_map(|(key, row)| match (key, row) {
-                (Key::Edge(key), Row::Edge(edge)) => Some((key.clone(), edge.clone())),
-                _ => None,
+            .filter_map(|(key, row)| {
+                let Key::Edge(key) = key else { return None };
+                Some((key.clone(), row.edge()?.clone()))
             })
             .filter(|(key, edge)| key.end(list.side) == list.id && edge.hidden == list.hidden)
             .filter(|(key, _)| list.relation.as_ref().is_none_or(|relation| key.relation == *relation))
@@ -117,12 +117,9 @@ impl Engine for Memory {
     async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
         let state = self.state();
         let total = |key: &TotalKey| state.totals.get(key).copied().unwrap_or(0);
-        let counts = wants.rows.iter().filter(|key| state.rows.contains_key(key)).filter_map(|key| match key {
-            Key::Edge(edge) => {
-                let (object, relation) = (edge.object.clone(), edge.relation.clone());
-                Some(TotalKey::Object { object, relation })
-            }
-            _ => None,
+        let counts = wants.rows.iter().filter(|key| state.rows.contains_key(key)).filter_map(|key| {
+            let Key::Edge(edge) = key else { return None };
+            Some(TotalKey::Object { object: edge.object.clone(), relation: edge.relation.clone() })
         });
         Ok(Loaded {
             also: counts.map(|key| (key.clone(), total(&key))).collect(),

@@ -126,17 +126,14 @@ impl<'a> Plan<'a> {
             if let (Some(object), None, true) = (named_object(before), named_object(after), is_changed) {
                 self.ended_objects.push(object.as_str());
             }
-            match key {
-                Key::Edge(edge) => {
-                    self.put_edge(edge, before.and_then(as_edge), after.and_then(as_edge), is_changed)?
-                }
-                _ => {
-                    let carries = |row: &&Row| is_changed && (key.is_taken() || row.is_taken());
-                    match (after.filter(carries), changes.taken_of(key)) {
-                        (Some(after), Some((_, count))) => self.put_numbered(key, before, after, count)?,
-                        _ => self.put_cells(key, before, after, is_changed)?,
-                    }
-                }
+            if let Key::Edge(edge) = key {
+                self.put_edge(edge, before.and_then(Row::edge), after.and_then(Row::edge), is_changed)?;
+                continue;
+            }
+            let carries = |row: &&Row| is_changed && (key.is_taken() || row.is_taken());
+            match (after.filter(carries), changes.taken_of(key)) {
+                (Some(after), Some((_, count))) => self.put_numbered(key, before, after, count)?,
+                (Some(_) | None, _) => self.put_cells(key, before, after, is_changed)?,
             }
         }
         Ok(())
@@ -290,7 +287,7 @@ impl<'a> Plan<'a> {
 fn explained(changes: &Changes) -> BTreeMap<TotalKey, i64> {
     let mut sums = BTreeMap::new();
     let mut add = |key: &EdgeKey, row: Option<&Row>, by: i64| {
-        if let Some(edge) = row.and_then(as_edge) {
+        if let Some(edge) = row.and_then(Row::edge) {
             for total in key.totals(edge).filter(|total| matches!(total, TotalKey::Subject { .. })) {
                 *sums.entry(total).or_insert(0) += by;
             }
@@ -312,12 +309,5 @@ pub(crate) fn distinct<'a>(totals: &SubjectTotals<'a>) -> BTreeSet<&'a str> {
 
 /// The object that a job is about, as long as it says so.
 fn named_object(row: Option<&Row>) -> Option<&ObjectId> {
-    match row {
-        Some(Row::Job(Job { work: Work::Clear { object }, .. })) => Some(object),
-        _ => None,
-    }
-}
-
-fn as_edge(row: &Row) -> Option<&Edge> {
-    if let Row::Edge(edge) = row { Some(edge) } else { None }
+    if let Some(Row::Job(Job { work: Work::Clear { object }, .. })) = row { Some(object) } else { None }
 }

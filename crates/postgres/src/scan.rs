@@ -165,10 +165,8 @@ impl Postgres {
 
     async fn counters_behind(&self, after: Option<&Key>, limit: usize) -> Result<Vec<(Key, Row)>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let (name, key) = match after {
-            Some(Key::Counter(key)) => (key.name.as_str(), key.key.as_str()),
-            _ => ("", ""),
-        };
+        let (name, key) =
+            if let Some(Key::Counter(key)) = after { (key.name.as_str(), key.key.as_str()) } else { ("", "") };
         let rows = self.ask(&COUNTERS_BEHIND, &[&name, &key, &limit]).await?;
         let read = |row: &tokio_postgres::Row| {
             let (name, key) = (Name::new(row.get(0)), KeyId::new(row.get(1)));
@@ -183,9 +181,10 @@ impl Postgres {
         let sql = "SELECT object, relation, subject, created_at, kind, meta::text, hidden FROM edge
                    WHERE (object, relation, subject) > ($1, $2, $3)
                    ORDER BY object, relation, subject LIMIT $4";
-        let (object, relation, subject) = match after {
-            Some(Key::Edge(key)) => (key.object.as_str(), key.relation.as_str(), key.subject.as_str()),
-            _ => ("", "", ""),
+        let (object, relation, subject) = if let Some(Key::Edge(key)) = after {
+            (key.object.as_str(), key.relation.as_str(), key.subject.as_str())
+        } else {
+            ("", "", "")
         };
         let rows = self.ask(sql, &[&object, &relation, &subject, &limit]).await?;
         rows.iter().map(read_edge).collect()

@@ -179,8 +179,6 @@ fn push_score(words: &mut Words, created: Stamp) {
 
 /// An edge that is made, is shown and has nothing attached.
 fn plain<'a>(key: &'a Key, change: &Change) -> Option<(&'a EdgeKey, Stamp)> {
-    match (key, &change.before, &change.after) {
-        (Key::Edge(key), None, Some(Row::Edge(edge))) if !edge.hidden && !has_data(edge) => Some((key, edge.created)),
-        _ => None,
-    }
+    let (Key::Edge(key), None, Some(Row::Edge(edge))) = (key, &change.before, &change.after) else { return None };
+    (!edge.hidden && !has_data(edge)).then_some((key, edge.created))
 }

@@ -87,16 +87,14 @@ impl Redis {
         let mut question = Question::default();
         let mut lists: foldhash::HashMap<(&ObjectId, &Name), Vec<(usize, &str)>> = Default::default();
         for (number, key) in wants.rows.iter().enumerate() {
-            match key {
-                Key::Edge(edge) => {
-                    let members = lists.entry((&edge.object, &edge.relation)).or_default();
-                    members.push((number, edge.subject.as_str()));
-                }
-                Key::Subject(_) => {}
-                key => match self.keys.place(key) {
+            if let Key::Edge(edge) = key {
+                let members = lists.entry((&edge.object, &edge.relation)).or_default();
+                members.push((number, edge.subject.as_str()));
+            } else if !matches!(key, Key::Subject(_)) {
+                match self.keys.place(key) {
                     Place::Key(key) => question.ask(To::Row(number), "s", &[K(&key)]),
                     Place::Field(key, field) => question.ask(To::Row(number), "h", &[K(&key), T(&field)]),
-                },
+                }
             }
         }
         let (singles, lists): (Vec<_>, Vec<_>) = lists.into_iter().partition(|(_, members)| members.len() == 1);

@@ -17,10 +17,7 @@ impl Redis {
     pub(crate) async fn mend_edge(&self, key: &EdgeKey) -> Result<bool, StoreError> {
         for _ in 0..TRIES {
             let wants = Wants::rows(vec![Key::Edge(key.clone())]);
-            let edge = match self.read(&wants).await?.rows.pop().flatten() {
-                Some(Row::Edge(edge)) => Some(edge),
-                _ => None,
-            };
+            let edge = self.read(&wants).await?.rows.pop().flatten().and_then(Row::into_edge);
             let plan = Plan::mend(&self.keys, key, edge.as_ref())?;
             match self.write_plan(&plan, Stamp::default(), &mut []).await {
                 Ok(_) => return Ok(true),

@@ -129,11 +129,7 @@ impl<'a> Plan<'a> {
 
     pub(crate) fn check(&mut self, key: &Key, row: Option<&Row>, writes: bool) -> Result<(), StoreError> {
         if let Key::Edge(edge_key) = key {
-            let edge = match row {
-                Some(Row::Edge(edge)) => Some(edge),
-                _ => None,
-            };
-            return self.check_edge(edge_key, edge, writes);
+            return self.check_edge(edge_key, row.and_then(Row::edge), writes);
         }
         let text = row.map(row_text).transpose()?;
         match (self.keys.place(key), text) {
@@ -188,10 +184,7 @@ impl<'a> Plan<'a> {
 
     pub(crate) fn change(&mut self, key: &Key, change: &Change, explained: &mut Explained) -> Result<(), StoreError> {
         if let Key::Edge(key) = key {
-            let as_edge = |row: &Option<Row>| match row {
-                Some(Row::Edge(edge)) => Some(edge.clone()),
-                _ => None,
-            };
+            let as_edge = |row: &Option<Row>| row.as_ref().and_then(Row::edge).cloned();
             return self.change_edge(key, as_edge(&change.before), as_edge(&change.after), explained);
         }
         let text = change.after.as_ref().map(row_text).transpose()?;

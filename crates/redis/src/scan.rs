@@ -149,9 +149,9 @@ impl Redis {
             let is_one = loaded.of_one_moment || self.read(&wants).await?.rows == loaded.rows;
             let again = self.entries(list, relation, from, count).await?;
             if is_one && again == page {
-                let whole = page.into_iter().zip(loaded.rows).map(|((key, score, entry), row)| match row {
-                    Some(Row::Edge(edge)) if stands(&edge, &entry) => Some((key, score, edge)),
-                    _ => None,
+                let whole = page.into_iter().zip(loaded.rows).map(|((key, score, entry), row)| {
+                    let edge = row.and_then(Row::into_edge).filter(|edge| stands(edge, &entry))?;
+                    Some((key, score, edge))
                 });
                 if let Some(whole) = whole.collect() {
                     return Ok(whole);

@@ -84,10 +84,10 @@ impl Redis {
     }
 
     fn home_slot(&self, key: &Key) -> u16 {
-        match key {
-            Key::Edge(edge) => slot_of(&self.keys.home(Side::Object, edge.object.as_str())),
-            key => slot_of(&self.keys.place(key).home()),
+        if let Key::Edge(edge) = key {
+            return slot_of(&self.keys.home(Side::Object, edge.object.as_str()));
         }
+        slot_of(&self.keys.place(key).home())
     }
 
     /// What there is in a slot, from where the last page ended.
@@ -105,10 +105,8 @@ impl Redis {
     async fn rows_behind(&self, entry: &str, after: Option<&Key>, count: usize) -> Result<Vec<(Key, Row)>, StoreError> {
         let is_last = after.and_then(entry_of).is_some_and(|last| last == entry);
         if entry.as_bytes().first() == Some(&RowKind::Edge.declared().letter) {
-            let last = match after {
-                Some(Key::Edge(key)) if is_last => Some(key.subject.as_str()),
-                _ => None,
-            };
+            let last =
+                if let (Some(Key::Edge(key)), true) = (after, is_last) { Some(key.subject.as_str()) } else { None };
             let (relation, object) = entry[1..].split_once('\0').ok_or_else(|| unreadable(entry))?;
             return self.edges_behind(object, relation, last, count).await;
         }

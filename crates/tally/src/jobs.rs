@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tally_core::command::{Call, Command, Sweep};
 use tally_core::limits::SWEEP_EDGES_MAX;
-use tally_core::reply::Reply;
+use tally_core::reply::JobReply;
 use tally_core::rows::{Job, JobId, Key, ListKey, Row, Side, Work};
 use tally_core::view::Wants;
 use tally_engine::{Engine, Lease, Place, Range, Runner, Together};
@@ -141,9 +141,9 @@ async fn carry(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> R
 async fn end(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> Result<Option<Job>, Error> {
     loop {
         let sweep = Command::from(Sweep { job: id, before: job.before, edges: Vec::new() });
-        match runner.apply(Call::system(sweep)).await?.reply? {
-            Reply::Job(left) if left.finished_at.is_none() => {}
-            _ => return Ok(None),
+        let reply = runner.apply(Call::system(sweep)).await?.reply?;
+        if !JobReply::try_from(reply).is_ok_and(|left| left.finished_at.is_none()) {
+            return Ok(None);
         }
         let now = engine.load(&Wants::rows(vec![Key::Job(id)])).await?.rows.into_iter().next().flatten();
         if let Some(Row::Job(now)) = now
@@ -163,10 +163,8 @@ async fn walk(engine: &impl Engine, runner: &Runner, id: JobId, job: &Job) -> Re
             let page = engine.scan(&range, SWEEP_EDGES_MAX).await?;
             let Some((Key::Edge(key), Row::Edge(edge))) = page.items.last() else { break };
             after = Some(Place::of(&list, key, edge));
-            let edges = page.items.iter().filter_map(|(key, _)| match key {
-                Key::Edge(key) => Some(key.clone()),
-                _ => None,
-            });
+            let edge = |key: &Key| if let Key::Edge(key) = key { Some(key.clone()) } else { None };
+            let edges = page.items.iter().filter_map(|(key, _)| edge(key));
             let sweep = Command::from(Sweep { job: id, before: job.before, edges: edges.collect() });
             runner.apply(Call::system(sweep)).await?.reply?;
         }

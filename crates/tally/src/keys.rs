@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tally_core::rows::{ApiKey, Key, Row};
+use tally_core::rows::{ApiKey, Key};
 use tally_engine::{Engine, Range};
 
 use crate::{Error, Tally};
@@ -78,9 +78,9 @@ impl<E: Engine> Tally<E> {
             }
             limit = limit.saturating_mul(4);
         };
-        let keys = page.items.into_iter().filter_map(|(key, row)| match (key, row) {
-            (Key::ApiKey(id), Row::ApiKey(key)) => Some((id, key)),
-            _ => None,
+        let keys = page.items.into_iter().filter_map(|(key, row)| {
+            let Key::ApiKey(id) = key else { return None };
+            Some((id, row.into_api_key()?))
         });
         Ok(keys.collect())
     }

@@ -148,10 +148,11 @@ impl<E: Engine> Verifying<E> {
 
     async fn newest_round(&self) -> Result<u32, Error> {
         let wants = Wants::rows(vec![Key::Job(self.job)]);
-        match self.engine.load(&wants).await?.rows.pop().flatten() {
-            Some(Row::Job(Job { work: Work::Verify { round, .. }, finished_at: None, .. })) => Ok(round),
-            _ => Err(Refusal::NotFound("there is no such verification".into()).into()),
-        }
+        let job = self.engine.load(&wants).await?.rows.pop().flatten().and_then(Row::into_job);
+        let Some(Job { work: Work::Verify { round, .. }, finished_at: None, .. }) = job else {
+            return Err(Refusal::NotFound("there is no such verification".into()).into());
+        };
+        Ok(round)
     }
 
     /// Has a command decided, however much is waiting: a whole recount stands behind it.
@@ -166,10 +167,8 @@ impl<E: Engine> Verifying<E> {
     }
 
     async fn step(&self, of: Round, step: Step) -> Result<JobReply, Error> {
-        match self.apply(Command::from(Recount { of, step })).await?? {
-            Reply::Job(job) => Ok(job),
-            other => unreachable!("a step answers with its job, not {other:?}"),
-        }
+        let reply = self.apply(Command::from(Recount { of, step })).await??;
+        reply.try_into().map_err(|_| StoreError::Broken("a step was answered as another".into()).into())
     }
 
     /// Recounts, and writes down how far it is.

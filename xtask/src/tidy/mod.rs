@@ -5,6 +5,7 @@
 
 mod forbidden;
 mod generated;
+mod holes;
 mod layers;
 mod paths;
 mod purity;
@@ -48,6 +49,7 @@ const RULES: &[(&str, Rule)] = &[
     ("no-unsafe", forbidden::no_unsafe),
     ("no-sleep-in-tests", forbidden::no_sleep_in_tests),
     ("thin-engines", forbidden::thin_engines),
+    ("no-holes", holes::check),
     ("no-retries", retries::check),
     ("no-machine-paths", paths::check),
     ("generated-fresh", generated::check),

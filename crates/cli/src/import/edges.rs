@@ -182,10 +182,9 @@ async fn posted(remote: &Remote, commands: &[Command], dry_run: bool) -> Result<
     let client = remote.client();
     let call = if dry_run { client.rehearse(commands) } else { client.batch_each(commands) };
     let outcome = |item| match item {
-        BatchItem::Reply(reply) => match *reply {
-            Reply::Relation(edge) => Ok(Ok(edge)),
-            other => Err(Trouble::Failed(Failure::new(format!("an edge was answered with {other:?}")))),
-        },
+        BatchItem::Reply(reply) => EdgeReply::try_from(*reply)
+            .map(Ok)
+            .map_err(|other| Trouble::Failed(Failure::new(format!("an edge was answered with {other:?}")))),
         BatchItem::Problem(problem) => Ok(Err(No { code: problem.code, reason: problem.detail })),
     };
     call.await.map_err(sorted)?.results.into_iter().map(outcome).collect()

@@ -37,10 +37,7 @@ pub(crate) fn attend(command: &Attend, context: &Context<'_>, view: &mut View) -
     }
     rows.extend(limit::row(def.rate_limit.as_ref(), Some(subject), ""));
     view.want(&rows, std::slice::from_ref(&total))?;
-    let known = match view.row(&row)? {
-        Some(Row::Attendee(attendee)) => Some(attendee),
-        _ => None,
-    };
+    let known = view.kept_counted(&row, Row::into_attendee)?;
     let was = known.as_ref().is_some_and(|attendee| attendee.days.contains(day.0));
     let days = known.as_ref().map(|attendee| attendee.days.clone()).unwrap_or_default();
     let days = if was == present {
@@ -125,10 +122,7 @@ fn number(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<u64, Sto
         return Ok(number);
     }
     let row = Key::Sheet(sheet.clone());
-    let next = match view.row_uncounted(&row)? {
-        Some(Row::Sheet(next)) => next,
-        _ => NUMBERED_FROM,
-    };
+    let next = view.kept(&row, Row::into_sheet)?.unwrap_or(NUMBERED_FROM);
     view.set_uncounted(row, Some(Row::Sheet(next + 1)))?;
     Ok(next)
 }
@@ -141,10 +135,7 @@ fn chunk_key(sheet: &Name, day: Day, number: u64) -> ChunkKey {
 fn mark(sheet: &Name, day: Day, number: u64, present: bool, view: &mut View) -> Result<(), Stop> {
     let (chunk, list) = (chunk_key(sheet, day, number), Key::Day(sheet.clone(), day));
     let (row, chunk) = (Key::Chunk(chunk.clone()), chunk.chunk);
-    let mut bits = match view.row_uncounted(&row)? {
-        Some(Row::Chunk(bits)) => bits,
-        _ => Bits::default(),
-    };
+    let mut bits = view.kept(&row, Row::into_chunk)?.unwrap_or_default();
     let was_empty = bits.is_empty();
     let bit = (number & ((1 << CHUNK_BITS) - 1)) as u32;
     if bits.contains(bit) == present {
@@ -156,10 +147,7 @@ fn mark(sheet: &Name, day: Day, number: u64, present: bool, view: &mut View) -> 
     if was_empty == is_empty {
         return Ok(());
     }
-    let mut chunks = match view.row_uncounted(&list)? {
-        Some(Row::Day(chunks)) => chunks,
-        _ => Vec::new(),
-    };
+    let mut chunks = view.kept(&list, Row::into_day)?.unwrap_or_default();
     match chunks.binary_search(&chunk) {
         Ok(place) if is_empty => _ = chunks.remove(place),
         Err(place) if was_empty => chunks.insert(place, chunk),

@@ -71,11 +71,7 @@ fn check(def: &BoardDef, change: ScoreChange) -> Result<(), Refusal> {
 
 /// What is known of a board.
 fn known(board: &Name, view: &mut View) -> Result<Option<Board>, Stop> {
-    match view.row_uncounted(&Key::Board(board.clone()))? {
-        Some(Row::Board(board)) => Ok(Some(board)),
-        None => Ok(None),
-        Some(_) => Err(Refusal::Broken("a board's key holds another row".into()).into()),
-    }
+    view.kept(&Key::Board(board.clone()), Row::into_board)
 }
 
 /// Says how a board is ranked from now on. Whoever asks has seen that it has no members.
@@ -104,11 +100,7 @@ pub fn check_ties(def: &BoardDef, known: Option<&Board>) -> Result<(), Refusal> 
 
 /// Reads a score.
 pub(crate) fn read(key: &ScoreKey, view: &mut View) -> Result<Option<Score>, Stop> {
-    match view.row(&Key::Score(key.clone()))? {
-        Some(Row::Score(score)) => Ok(Some(score)),
-        None => Ok(None),
-        Some(_) => Err(Refusal::Broken("a score's key holds another row".into()).into()),
-    }
+    view.kept_counted(&Key::Score(key.clone()), Row::into_score)
 }
 
 /// Writes a score, or takes it away, with what `dense` ranks stand on.
@@ -151,10 +143,7 @@ fn move_level(level: ScoreKey, score: i64, by: i64, view: &mut View) -> Result<(
     if !view.has(&row) {
         return Ok(());
     }
-    let members = match view.row_uncounted(&row)? {
-        Some(Row::Score(level)) => level.reached.0,
-        _ => 0,
-    };
+    let members = view.kept(&row, Row::into_score)?.map_or(0, |level| level.reached.0);
     let members = members.checked_add_signed(by).ok_or_else(|| {
         Refusal::Conflict(format!("scores of `{board}` were counted with other ties; dense ranks need a new board"))
     })?;

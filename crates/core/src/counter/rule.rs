@@ -56,10 +56,7 @@ fn as_object(counter: &Name, key: &KeyId) -> Result<ObjectId, Refusal> {
 
 fn touch(key: &CountKey, by: i64, context: &Context<'_>, view: &mut View) -> Result<Option<Timestamp>, Stop> {
     let row = Key::Touched(key.clone());
-    let last = match view.row_uncounted(&row)? {
-        Some(Row::Touched(at)) => Some(at),
-        _ => None,
-    };
+    let last = view.kept(&row, Row::into_touched)?;
     let now = context.now();
     if by == 0 || last.is_some_and(|last| now.0 < last.0 + LAST_AT_MS) {
         return Ok(last);

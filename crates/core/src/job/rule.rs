@@ -47,12 +47,13 @@ impl Work {
 /// Writes down a job. One that does the same and has not ended goes on, and also takes what has come since.
 pub(crate) fn begin(work: Work, context: &Context<'_>, view: &mut View) -> Result<(JobId, Job), Stop> {
     let id = work.id().unwrap_or(JobId(context.id));
-    let job = match view.row_uncounted(&Key::Job(id))? {
-        Some(Row::Job(job)) if job.finished_at.is_none() && job.work != work => {
+    let open = view.kept(&Key::Job(id), Row::into_job)?.filter(|job| job.finished_at.is_none());
+    let job = match open {
+        Some(job) if job.work != work => {
             return Err(Refusal::Conflict("another job has this name; ask again when it has ended".into()).into());
         }
-        Some(Row::Job(job)) if job.finished_at.is_none() => Job { before: context.stamp.max(job.before), ..job },
-        _ => Job { work, before: context.stamp, edges: 0, created_at: context.now(), finished_at: None },
+        Some(job) => Job { before: context.stamp.max(job.before), ..job },
+        None => Job { work, before: context.stamp, edges: 0, created_at: context.now(), finished_at: None },
     };
     view.set(Key::Job(id), Some(Row::Job(job.clone())))?;
     Ok((id, job))

@@ -77,10 +77,7 @@ pub fn key_of(name: &str, key: &str) -> LimitKey {
 
 fn spend(def: &LimitDef, key: &LimitKey, cost: u64, context: &Context<'_>, view: &mut View) -> Result<Room, Stop> {
     let row = Key::Limit(key.clone());
-    let used = match view.row_uncounted(&row)? {
-        Some(Row::Limit(used)) => Some(used),
-        _ => None,
-    };
+    let used = view.kept(&row, Row::into_limit)?;
     let now = context.time.0;
     let (state, room) = decide(def, used.as_ref().map(|used| &used.state), now, cost);
     let Some(state) = state else {

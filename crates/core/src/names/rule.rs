@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::catalog::Catalog;
 use crate::decide::Context;
-use crate::error::Refusal;
 use crate::id::Name;
 use crate::reply::Done;
 use crate::rows::{Key, Names, Row};
@@ -27,11 +26,7 @@ pub(crate) fn all(context: &Context<'_>, view: &mut View) -> Result<Names, Stop>
 }
 
 fn written(view: &mut View) -> Result<Names, Stop> {
-    match view.row_uncounted(&Key::Names)? {
-        Some(Row::Names(names)) => Ok(names),
-        None => Ok(Names::default()),
-        Some(_) => Err(Refusal::Broken("the key of names holds another row".into()).into()),
-    }
+    Ok(view.kept(&Key::Names, Row::into_names)?.unwrap_or_default())
 }
 
 fn with_declared(mut names: Names, catalog: &Catalog) -> Names {

@@ -62,11 +62,7 @@ pub(super) fn delete(id: &ObjectId, context: &Context<'_>, view: &mut View) -> R
 
 /// Reads an object.
 pub(crate) fn read(id: &ObjectId, view: &mut View) -> Result<Option<Object>, Stop> {
-    match view.row(&Key::Object(id.clone()))? {
-        Some(Row::Object(object)) => Ok(Some(object)),
-        None => Ok(None),
-        Some(_) => Err(Refusal::Broken("an object's key holds another row".into()).into()),
-    }
+    view.kept_counted(&Key::Object(id.clone()), Row::into_object)
 }
 
 /// Shows an object.

@@ -82,9 +82,10 @@ pub(super) fn toggle(
     let relation = context.catalog.relation(&key.relation)?;
     want(relation, key, None, view)?;
     let subject = subject::read(&key.subject, view)?;
-    match view.row_uncounted(&Key::Edge(key.clone()))? {
-        Some(Row::Edge(edge)) if !subject.has_forgotten(&edge, context.stamp) => unrelate(key, context, view),
-        _ => relate(key, kind, meta, context, view),
+    let edge = view.kept(&Key::Edge(key.clone()), Row::into_edge)?;
+    match edge.filter(|edge| !subject.has_forgotten(edge, context.stamp)) {
+        Some(_) => unrelate(key, context, view),
+        None => relate(key, kind, meta, context, view),
     }
 }
 

@@ -34,23 +34,19 @@ pub(super) fn fill(answer: &mut Answer, command: &Command) {
 
 /// Walks an answer along with its call.
 fn each(answer: &mut Answer, command: &Command, visit: &impl Fn(&mut Answer, &Names<'_>)) {
-    match (answer, command) {
-        (Ok(Reply::Batch(answers)), Command::Batch(batch::Command::Batch(Batch { commands, .. }))) => {
-            answers.iter_mut().zip(commands).for_each(|(answer, command)| each(answer, command, visit));
+    let Command::Batch(batch::Command::Batch(Batch { commands, .. })) = command else {
+        return visit(answer, &command.about().names);
+    };
+    if let Ok(Reply::Batch(answers)) = answer {
+        answers.iter_mut().zip(commands).for_each(|(answer, command)| each(answer, command, visit));
+    } else if let Err(Refusal::BatchRefused { index, cause }) = answer
+        && let Some(command) = commands.get(*index)
+    {
+        let mut inner: Answer = Err((**cause).clone());
+        each(&mut inner, command, visit);
+        if let Err(refusal) = inner {
+            **cause = refusal;
         }
-        (
-            Err(Refusal::BatchRefused { index, cause }),
-            Command::Batch(batch::Command::Batch(Batch { commands, .. })),
-        ) => {
-            if let Some(command) = commands.get(*index) {
-                let mut inner: Answer = Err((**cause).clone());
-                each(&mut inner, command, visit);
-                if let Err(refusal) = inner {
-                    **cause = refusal;
-                }
-            }
-        }
-        (answer, command) => visit(answer, &command.about().names),
     }
 }
 

@@ -177,15 +177,35 @@ impl Row {
 
     /// The totals that it adds to, and by how much.
     pub fn counts(&self, key: &Key, mut add: impl FnMut(TotalKey, i64)) {
-        match (key, self) {
-            (Key::Edge(key), Self::Edge(edge)) => key.totals(edge).for_each(|total| add(total, 1)),
-            (Key::Counter(key), Self::Counter(value)) => add(TotalKey::Counter(key.clone()), *value),
-            (Key::Attendee(sheet, _), Self::Attendee(attendee)) => {
-                for day in attendee.counted().bitmap() {
+        match key {
+            Key::Edge(key) => self.edge().into_iter().flat_map(|edge| key.totals(edge)).for_each(|total| add(total, 1)),
+            Key::Counter(key) => {
+                if let Self::Counter(value) = self {
+                    add(TotalKey::Counter(key.clone()), *value);
+                }
+            }
+            Key::Attendee(sheet, _) => {
+                for day in self.attendee().iter().flat_map(|attendee| attendee.counted().bitmap().clone()) {
                     add(TotalKey::Present { sheet: sheet.clone(), day: Day(day) }, 1);
                 }
             }
-            _ => {}
+            Key::Object(_)
+            | Key::Subject(_)
+            | Key::Replay(_)
+            | Key::Job(_)
+            | Key::ApiKey(_)
+            | Key::Touched(_)
+            | Key::Unique(_)
+            | Key::Limit(_)
+            | Key::Sheet(_)
+            | Key::Day(..)
+            | Key::Chunk(_)
+            | Key::Board(_)
+            | Key::Score(_)
+            | Key::Names
+            | Key::Sequence(_)
+            | Key::Ticket(_)
+            | Key::Entry(_) => {}
         }
     }
 

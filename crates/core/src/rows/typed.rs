@@ -1,6 +1,6 @@
 //! A row as what it is, for whoever knows its key.
 
-use super::{Attendee, Bits, Board, Edge, Job, Names, Object, Replay, Row, Score, Sketch, Subject, Used};
+use super::{ApiKey, Attendee, Bits, Board, Edge, Job, Names, Object, Replay, Row, Score, Sketch, Subject, Used};
 use crate::time::Timestamp;
 
 /// A key says which kind of row it has, so that no other is found there.
@@ -30,6 +30,9 @@ typed! {
     Job: job -> Job, into_job;
     Unique: unique -> Sketch, into_unique;
     Limit: limit -> Used, into_limit;
+    Sheet: sheet -> u64, into_sheet;
+    ApiKey: api_key -> ApiKey, into_api_key;
+    Touched: touched_at -> Timestamp, into_touched;
     Day: day -> Vec<u64>, into_day;
     Chunk: chunk -> Bits, into_chunk;
     Attendee: attendee -> Attendee, into_attendee;

@@ -22,11 +22,7 @@ pub(crate) fn check_name(command: &Command) -> Result<(), Refusal> {
 
 /// Reads what is known about a subject.
 pub(crate) fn read(subject: &SubjectId, view: &mut View) -> Result<Subject, Stop> {
-    match view.row_uncounted(&Key::Subject(subject.clone()))? {
-        Some(Row::Subject(row)) => Ok(row),
-        None => Ok(Subject::default()),
-        Some(_) => Err(Refusal::Broken("a subject's key holds another row".into()).into()),
-    }
+    Ok(view.kept(&Key::Subject(subject.clone()), Row::into_subject)?.unwrap_or_default())
 }
 
 /// Begins to remove everything that the subject has done until now. From this commit on it counts as gone for whatever
@@ -87,10 +83,7 @@ pub(super) fn restore(subject: &SubjectId, context: &Context<'_>, view: &mut Vie
 }
 
 fn find(job: JobId, view: &mut View) -> Result<Option<Job>, Stop> {
-    match view.row_uncounted(&Key::Job(job))? {
-        Some(Row::Job(row)) => Ok(Some(row)),
-        _ => Ok(None),
-    }
+    view.kept(&Key::Job(job), Row::into_job)
 }
 
 /// The job is done: nothing older than it is left, so there is nothing to tell apart any more.

@@ -17,10 +17,7 @@ pub(crate) fn observe(command: &Observe, context: &Context<'_>, view: &mut View)
     let mut rows = vec![row.clone()];
     rows.extend(limit::row(def.rate_limit.as_ref(), None, key.as_str()));
     view.want(&rows, &[])?;
-    let before = match view.row(&row)? {
-        Some(Row::Unique(sketch)) => sketch,
-        _ => Default::default(),
-    };
+    let before = view.kept_counted(&row, Row::into_unique)?.unwrap_or_default();
     let mut after = before.clone();
     members.iter().for_each(|member| after.add(member));
     let changed = after != before;

@@ -62,18 +62,14 @@ pub(super) fn begin(repair: bool, context: &Context<'_>, view: &mut View) -> Res
 
 /// The verification that runs, and the one after it.
 fn pointed_at(view: &mut View) -> Result<(Option<JobId>, Option<JobId>), Stop> {
-    Ok(match view.row_uncounted(&Key::Job(JobId::VERIFY))? {
-        Some(Row::Job(Job { work: Work::Verifying { job, next }, .. })) => (Some(job), next),
-        _ => (None, None),
-    })
+    let pointing = view.kept(&Key::Job(JobId::VERIFY), Row::into_job)?;
+    let Some(Job { work: Work::Verifying { job, next }, .. }) = pointing else { return Ok((None, None)) };
+    Ok((Some(job), next))
 }
 
 /// A job that has not ended.
 fn open(id: JobId, view: &mut View) -> Result<Option<Job>, Stop> {
-    match view.row_uncounted(&Key::Job(id))? {
-        Some(Row::Job(job)) if job.finished_at.is_none() => Ok(Some(job)),
-        _ => Ok(None),
-    }
+    Ok(view.kept(&Key::Job(id), Row::into_job)?.filter(|job| job.finished_at.is_none()))
 }
 
 /// One step.
@@ -122,10 +118,10 @@ pub(super) fn repair(found_in: Option<Round>, total: &TotalKey, by: i64, view: &
 
 /// The job, which the decision stands on.
 fn running(id: JobId, view: &mut View) -> Result<Job, Stop> {
-    match view.row_uncounted(&Key::Job(id))? {
-        Some(Row::Job(job)) if job.finished_at.is_none() => Ok(job),
-        Some(Row::Job(_)) => Err(over()),
-        _ => Err(no_such_job()),
+    match view.kept(&Key::Job(id), Row::into_job)? {
+        Some(job) if job.finished_at.is_none() => Ok(job),
+        Some(_) => Err(over()),
+        None => Err(no_such_job()),
     }
 }
 

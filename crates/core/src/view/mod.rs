@@ -6,6 +6,7 @@
 //!
 //! A store that is far away is asked for as little as possible: see [`Reading::Lean`].
 
+mod kept;
 mod looks;
 mod numbers;
 #[cfg(test)]
@@ -21,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::command::Cost;
 use crate::error::Refusal;
 use crate::rows::{Edge, EdgeKey, Key, Row, SequenceKey, TotalKey};
+
+use kept::kept;
 
 pub use looks::{Judged, Moment};
 use looks::{Look, Trace};
@@ -294,11 +297,8 @@ impl View {
 
     /// Reads an edge.
     pub fn edge(&mut self, key: &EdgeKey) -> Result<Option<Edge>, Stop> {
-        match self.row(&Key::Edge(key.clone()))? {
-            Some(Row::Edge(edge)) => Ok(Some(edge)),
-            None => Ok(None),
-            Some(_) => Err(Refusal::Broken("an edge's key holds another row".into()).into()),
-        }
+        let row = self.row(&Key::Edge(key.clone()))?;
+        kept(row, Row::into_edge)
     }
 
     /// Shows a total without deciding on it: the answer's count, at no cost. An answer that is written down cannot be

@@ -26,16 +26,13 @@ struct Told {
 impl Present {
     /// Takes down what a row says.
     pub(super) fn add(&mut self, key: &Key, row: &Row) {
-        match (key, row) {
-            (Key::Chunk(chunk), Row::Chunk(bits)) => {
-                self.0.entry((chunk.sheet.clone(), chunk.day)).or_default().bits += bits.bitmap().len();
+        if let (Key::Chunk(chunk), Row::Chunk(bits)) = (key, row) {
+            self.0.entry((chunk.sheet.clone(), chunk.day)).or_default().bits += bits.bitmap().len();
+        }
+        if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
+            for day in attendee.counted().bitmap() {
+                self.0.entry((sheet.clone(), Day(day))).or_default().subjects += 1;
             }
-            (Key::Attendee(sheet, _), Row::Attendee(attendee)) => {
-                for day in attendee.counted().bitmap() {
-                    self.0.entry((sheet.clone(), Day(day))).or_default().subjects += 1;
-                }
-            }
-            _ => {}
         }
     }
 

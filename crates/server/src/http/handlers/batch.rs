@@ -9,12 +9,12 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tally::core::bounded::{AtMost, held_bytes};
-use tally::core::command::{Batch, Command, Cost, Decided, Observe, Once, Rehearse, Relate, Toggle, Written};
+use tally::core::command::{Batch, Command, Cost, Decided, Observe, Once, Rehearse, Written};
 use tally::core::hash::fingerprint;
 use tally::core::limits::ATOMIC_COMMANDS_MAX;
-use tally::core::reply::Reply;
+use tally::core::reply::{BatchReply, Reply};
 use tally::core::rows::ReplayKey;
-use tally::core::{Code, Refusal, relation, unique};
+use tally::core::{Code, Refusal, unique};
 use utoipa::ToSchema;
 
 use super::Outcome;
@@ -67,13 +67,14 @@ fn read_batch(bytes: &[u8]) -> Result<Read, Problem> {
 
 /// About as many bytes as commands hold, now that they are read: many small values take far more room than their text.
 fn held(commands: &[Result<Command, Refusal>]) -> usize {
-    let behind = |command: &Command| match command {
-        Command::Relation(relation::Command::Relate(Relate { meta: Some(meta), .. }))
-        | Command::Relation(relation::Command::Toggle(Toggle { meta: Some(meta), .. })) => held_bytes(meta),
-        Command::Unique(unique::Command::Observe(Observe { members, .. })) => {
+    let behind = |command: &Command| {
+        let meta = command.about().names.meta.map_or(0, |meta| held_bytes(meta));
+        let members = if let Command::Unique(unique::Command::Observe(Observe { members, .. })) = command {
             members.iter().map(|member| size_of::<String>() + member.len()).sum()
-        }
-        _ => 0,
+        } else {
+            0
+        };
+        meta + members
     };
     size_of_val(commands) + commands.iter().flatten().map(behind).sum::<usize>()
 }
@@ -163,10 +164,10 @@ async fn atomic(app: &App, caller: &Caller, commands: Vec<Result<Command, Refusa
         .map(|(index, command)| command.map_err(|cause| Refusal::BatchRefused { index, cause: Box::new(cause) }));
     let commands = indexed.collect::<Result<Vec<_>, _>>()?;
     let decided = caller.apply(app, Command::from(Batch { atomic: true, commands }), once).await?;
-    match decided.reply {
-        Ok(Reply::Batch(replies)) => Ok(answer(app, caller, items(replies), decided.cost, decided.replayed).await),
-        _ => reply::decided(StatusCode::OK, decided),
+    if let Ok(Reply::Batch(replies)) = decided.reply {
+        return Ok(answer(app, caller, items(replies), decided.cost, decided.replayed).await);
     }
+    reply::decided(StatusCode::OK, decided)
 }
 
 /// Each on its own, but in shared commits: chunks go to the queue in order, so order is kept.
@@ -238,10 +239,11 @@ fn chunk_items(
     cost.reads += decided.cost.reads;
     cost.writes += decided.cost.writes;
     *replayed &= decided.replayed;
-    match decided.reply? {
-        Reply::Batch(replies) => Ok(items(replies)),
-        other => unreachable!("a batch answers with a batch, not {other:?}"),
-    }
+    let replies = BatchReply::try_from(decided.reply?).map_err(|other| {
+        tracing::error!(?other, "a batch was answered as something else");
+        Problem::internal()
+    })?;
+    Ok(items(replies))
 }
 
 /// Each chunk commits on its own, so each remembers its own answer. The first is held to every field of

@@ -89,6 +89,7 @@ fn written(command: &Command) -> Result<Value, Error> {
         | Command::Sweep { .. }
         | Command::Recount { .. }
         | Command::Repair { .. }
+        | Command::PutRight { .. }
         | Command::Expire { .. }
         | Command::ExpireJobs { .. }
         | Command::ExpireLimits { .. } => return Err(not_here("what a server does by itself")),

@@ -115,6 +115,7 @@ fn run(command: &Command, context: &Context<'_>, view: &mut View) -> Result<Repl
         Command::Verify { repair } => verify::begin(*repair, context, view),
         Command::Recount { of, step } => verify::recount(*of, step, context, view),
         Command::Repair { found_in, total, by } => verify::repair(*found_in, total, *by, view),
+        Command::PutRight { found_in, fact, who } => verify::put_right(*found_in, fact, who.as_ref(), view),
         Command::PutApiKey { id, key } => key::put(id, key, context, view),
         Command::RevokeApiKey { id } => key::revoke(id, context, view),
         Command::Expire { replays } => replay::expire(replays, context, view),

@@ -11,8 +11,9 @@ use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::{ApiKey, EdgeKey, JobId, JobKind, LimitKey, ReplayKey, Round, TotalKey};
+use crate::rows::{ApiKey, EdgeKey, JobId, JobKind, Key, LimitKey, ReplayKey, Round, TotalKey};
 use crate::time::Stamp;
+use crate::verify::Fact;
 pub use crate::verify::Recount;
 
 pub use reply::{AttendReply, CountReply, EdgeReply, JobReply, ObjectReply, Reply, ScoreReply, TakeReply, UniqueReply};
@@ -183,6 +184,15 @@ pub enum Command {
         total: TotalKey,
         /// The drift, taken at one moment: right whatever has been added since.
         by: i64,
+    },
+    /// Puts right what rows say of each other, where a recount found that they do not agree.
+    PutRight {
+        /// The round that found it; once that is over, nothing is changed.
+        found_in: Option<Round>,
+        /// What is said.
+        fact: Fact,
+        /// The row that it is about, where the fact does not name it.
+        who: Option<Key>,
     },
     /// Stores an API key.
     PutApiKey {

@@ -12,6 +12,7 @@ use crate::decide::Context;
 use crate::error::Refusal;
 use crate::job;
 use crate::rows::{Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
+use crate::verify::Fact;
 use crate::view::{Stop, View};
 
 /// A step of whoever carries a verification.
@@ -111,13 +112,27 @@ pub fn recount(of: Round, step: &Recount, context: &Context<'_>, view: &mut View
 
 /// Adds what a recount found missing, unless the round that found it is over.
 pub fn repair(found_in: Option<Round>, total: &TotalKey, by: i64, view: &mut View) -> Result<Reply, Stop> {
-    if let Some(round) = found_in
-        && !matches!(running(round.job, view)?.work, Work::Verify { round: now, .. } if now == round.number)
-    {
-        return Err(over());
-    }
+    still_on(found_in, view)?;
     view.add(total, by)?;
     Ok(Reply::Done { changed: by != 0 })
+}
+
+/// Puts right what rows say of each other, by what they are now: it may have come right meanwhile.
+pub fn put_right(found_in: Option<Round>, fact: &Fact, who: Option<&Key>, view: &mut View) -> Result<Reply, Stop> {
+    still_on(found_in, view)?;
+    Ok(Reply::Done { changed: fact.put_right(who, view)? })
+}
+
+/// Refuses what was found in a round that is over.
+fn still_on(found_in: Option<Round>, view: &mut View) -> Result<(), Stop> {
+    match found_in {
+        Some(round)
+            if !matches!(running(round.job, view)?.work, Work::Verify { round: now, .. } if now == round.number) =>
+        {
+            Err(over())
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The job, which the decision stands on.

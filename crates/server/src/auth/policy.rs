@@ -104,6 +104,7 @@ impl Permission {
             | Command::Sweep { .. }
             | Command::Recount { .. }
             | Command::Repair { .. }
+            | Command::PutRight { .. }
             | Command::Expire { .. }
             | Command::ExpireJobs { .. }
             | Command::ExpireLimits { .. } => return None,

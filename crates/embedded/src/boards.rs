@@ -16,6 +16,7 @@ use tally_core::time::Stamp;
 use tally_engine::{BoardFrom, StoreError};
 use tokio::sync::Notify;
 
+use crate::ordered::PlaceSum;
 use crate::store::{Position, Snapshot, Store};
 use crate::{codec, keys, unavailable};
 
@@ -37,20 +38,29 @@ struct Order {
     places: BTreeSet<u128>,
     /// How many more there are of a place that several have: only where rows came from a store with several servers.
     more: BTreeMap<u128, u64>,
+    /// What all of them add up to, for recounts.
+    sum: PlaceSum,
 }
 
 impl Order {
     fn put(&mut self, place: u128) {
+        self.sum.put(place);
         if !self.places.insert(place) {
             *self.more.entry(place).or_default() += 1;
         }
     }
 
     fn remove(&mut self, place: u128) {
-        match self.more.get_mut(&place) {
-            Some(1) => _ = self.more.remove(&place),
-            Some(more) => *more -= 1,
-            None => _ = self.places.remove(&place),
+        let was_there = match self.more.get_mut(&place) {
+            Some(1) => self.more.remove(&place).is_some(),
+            Some(more) => {
+                *more -= 1;
+                true
+            }
+            None => self.places.remove(&place),
+        };
+        if was_there {
+            self.sum.take(place);
         }
     }
 
@@ -251,6 +261,22 @@ impl Boards {
             }
         }
         drop(state);
+        self.shared.read.notify_waiters();
+    }
+
+    /// What the places of each board that is in memory add up to. Asked while nobody commits.
+    pub(crate) fn sums(&self, taken_back: usize) -> HashMap<BoardKey, PlaceSum> {
+        let state = self.state();
+        let read = state.boards.iter().filter_map(|(key, board)| match board {
+            Board::Read(order, _) => Some((key.clone(), order.sum)),
+            Board::Reading(_) => None,
+        });
+        if state.taken_back == taken_back { read.collect() } else { HashMap::new() }
+    }
+
+    /// Has a board read anew by whoever asks next.
+    pub(crate) fn read_anew(&self, board: &BoardKey) {
+        self.state().boards.remove(board);
         self.shared.read.notify_waiters();
     }
 

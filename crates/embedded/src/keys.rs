@@ -30,7 +30,7 @@ pub(crate) const EDGES: u8 = b'e';
 /// The tables of totals.
 pub(crate) const OBJECT_TOTALS: u8 = b'c';
 pub(crate) const SUBJECT_TOTALS: u8 = b'd';
-const BOARD_ORDER: u8 = b'v';
+pub(crate) const BOARD_ORDER: u8 = b'v';
 const DUE: u8 = b'x';
 
 /// The tables that hold rows rather than what follows from them, in order.

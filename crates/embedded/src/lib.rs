@@ -3,6 +3,7 @@
 //! [`store`] keeps ordered bytes safe; the rest of this crate lays typed rows out in them. Nothing
 //! here knows what a like is.
 
+mod agree;
 mod audit;
 mod boards;
 mod cells;
@@ -10,6 +11,7 @@ mod codec;
 mod commit;
 mod keys;
 mod mend;
+mod ordered;
 mod scan;
 pub mod store;
 #[cfg(test)]
@@ -127,8 +129,14 @@ impl Engine for Embedded {
     }
 
     async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
-        let snapshot = self.store.snapshot();
-        audit::audit(&snapshot, tell)
+        let (snapshot, orders) = {
+            // So that what is in memory and what is in the tables are of one moment.
+            let _nobody_commits = self.committing();
+            let snapshot = self.store.snapshot();
+            let orders = self.boards.sums(snapshot.taken_back());
+            (snapshot, orders)
+        };
+        audit::audit(&snapshot, orders, tell)
     }
 
     async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
@@ -136,6 +144,7 @@ impl Engine for Embedded {
             Mend::Lists(edge) => self.mend_edge(edge).await,
             // A total is one row.
             Mend::Leftover(_) => Ok(false),
+            Mend::Order(board) => self.mend_order(board).await,
         }
     }
 

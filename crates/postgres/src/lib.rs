@@ -180,6 +180,7 @@ impl Engine for Postgres {
             // Lists are indexes of the edges.
             Mend::Lists(_) => Ok(false),
             Mend::Leftover(total) => self.drop_leftovers(total).await,
+            Mend::Order(_) => Ok(false),
         }
     }
 

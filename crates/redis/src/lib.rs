@@ -208,6 +208,7 @@ impl Engine for Redis {
             Mend::Lists(edge) => self.mend_edge(edge).await,
             // A total is in one place.
             Mend::Leftover(_) => Ok(false),
+            Mend::Order(_) => Ok(false),
         }
     }
 

@@ -162,6 +162,14 @@ impl Fact {
         }
     }
 
+    /// Whether it is put right before all that do not come first: others are put right by way of it.
+    pub fn comes_first(&self) -> bool {
+        match self {
+            Self::Attendance(attendance::Fact::Listed(_)) => true,
+            Self::Attendance(attendance::Fact::Bit { .. }) | Self::Total(_) | Self::Board(_) => false,
+        }
+    }
+
     /// Puts right what says it. Says whether there was anything to put right.
     pub(super) fn put_right(&self, who: Option<&Key>, view: &mut View) -> Result<bool, Stop> {
         match self {

@@ -30,8 +30,8 @@ pub struct Ledger {
 }
 
 enum Pass {
-    /// All facts, in sums that they share.
-    Together(Vec<u64>),
+    /// All facts, in sums that they share, and how many of those are not zero.
+    Together(Vec<u64>, usize),
     /// Those in sums that are off, each by itself.
     Each(Each),
     /// Whose they are.
@@ -57,7 +57,7 @@ impl Ledger {
     /// One that adds up so many facts by themselves at once.
     fn new(facts_max: usize) -> Self {
         Self {
-            pass: Pass::Together(vec![0; 1 << SUMS_BITS]),
+            pass: Pass::Together(vec![0; 1 << SUMS_BITS], 0),
             known: Known::default(),
             wrong: Vec::new(),
             hasher: FixedState::with_seed(0x7a11),
@@ -67,7 +67,7 @@ impl Ledger {
 
     /// The kinds of rows that it is to be given this time, in this order. Counters and edges are none of them.
     pub fn kinds(&self) -> impl Iterator<Item = RowKind> + use<> {
-        let (first, owners) = (matches!(self.pass, Pass::Together(_)), matches!(self.pass, Pass::Owners(_)));
+        let (first, owners) = (matches!(self.pass, Pass::Together(..)), matches!(self.pass, Pass::Owners(_)));
         let wanted = move |kind: &RowKind| match first {
             // Whoever reads every row once knows that each of them can be read.
             true => *kind != RowKind::Edge && !kind.is_total(),
@@ -101,7 +101,8 @@ impl Ledger {
     /// All rows and totals were given. Whether it has to be given them once more.
     pub fn again(&mut self) -> bool {
         self.pass = match std::mem::replace(&mut self.pass, Pass::Over) {
-            Pass::Together(sums) => {
+            Pass::Together(_, 0) => Pass::Over,
+            Pass::Together(sums, _) => {
                 let off = (0..).zip(&sums).filter(|(_, sum)| **sum != 0).map(|(place, _)| place);
                 Pass::Each(Each { left: off.collect(), below: u32::MAX, facts: HashMap::new() })
             }
@@ -162,12 +163,14 @@ impl Pass {
         let hash = hasher.hash_one(&fact);
         let place = (hash >> (64 - SUMS_BITS)) as u32;
         match self {
-            Self::Together(sums) => {
+            Self::Together(sums, off) => {
                 let by = judged.said.wrapping_sub(judged.counted).cast_unsigned();
                 // Odd, so that no number of times makes it nothing before all of them are used up.
                 let own = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
                 let sum = &mut sums[place as usize];
+                let was_off = *sum != 0;
                 *sum = sum.wrapping_add(by.wrapping_mul(own));
+                *off = *off + usize::from(*sum != 0) - usize::from(was_off);
             }
             Self::Each(each) => each.put(fact, place, judged, by, hasher, facts_max),
             Self::Owners(_) | Self::Over => {}

@@ -51,7 +51,8 @@ pub(crate) fn day(sheet: &Name, day: Day, chunks: &[u64], claims: &mut Claims<'_
 /// What a part of a day's bitmap says.
 pub(crate) fn chunk(key: &ChunkKey, bits: &Bits, claims: &mut Claims<'_>) {
     claims.counted(verify::Fact::Total(total(&key.sheet, key.day)), bits.bitmap().len().cast_signed());
-    claims.counted(listed(key.clone()), 1);
+    // One without bits counts as not there, as the rule has it.
+    claims.counted(listed(key.clone()), i64::from(!bits.is_empty()));
     for number in bits.bitmap() {
         claims.said(bit(&key.sheet, key.day, key.chunk << CHUNK_BITS | u64::from(number)), 1);
     }
@@ -122,7 +123,8 @@ impl Fact {
                 let rows = [Key::Chunk(key.clone()), Key::Day(key.sheet.clone(), key.day)];
                 view.want(&rows, &[])?;
                 let times = list_of(&key.sheet, key.day, view)?.iter().filter(|chunk| **chunk == key.chunk).count();
-                Ok(Judged { said: times as i64, counted: i64::from(view.row_uncounted(&rows[0])?.is_some()) })
+                let is_there = matches!(view.row_uncounted(&rows[0])?, Some(Row::Chunk(bits)) if !bits.is_empty());
+                Ok(Judged { said: times as i64, counted: i64::from(is_there) })
             }
             Self::Bit { sheet, day, number } => {
                 let chunk = Key::Chunk(ChunkKey { sheet: sheet.clone(), day: *day, chunk: number >> CHUNK_BITS });

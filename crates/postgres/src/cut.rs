@@ -14,7 +14,7 @@ use crate::time::At;
 use crate::tree::{END, NODE_HALF, NODE_MAX, PLACE, TOP, at, on};
 
 /// Cuts what lies between two places into nodes of a height: new ones, and the first as it is then.
-fn cut(height: i16) -> String {
+pub(crate) fn cut(height: i16) -> String {
     let from = match height {
         0 => "score s WHERE true".to_owned(),
         _ => format!("score_node s WHERE s.height = {}", height - 1),

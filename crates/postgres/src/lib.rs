@@ -14,6 +14,7 @@
 //! | `facts.rs` | what an operator wants to know |
 //! | `tables.rs`, `cells.rs`, `rows.rs`, `edges.rs`, `time.rs` | rows as columns |
 
+mod agree;
 mod audit;
 mod board;
 mod cells;
@@ -28,6 +29,7 @@ mod follow;
 mod load;
 mod materialize;
 mod options;
+mod ordered;
 mod plan;
 mod rows;
 mod scan;
@@ -180,7 +182,7 @@ impl Engine for Postgres {
             // Lists are indexes of the edges.
             Mend::Lists(_) => Ok(false),
             Mend::Leftover(total) => self.drop_leftovers(total).await,
-            Mend::Order(_) => Ok(false),
+            Mend::Order(board) => self.mend_order(board).await,
         }
     }
 

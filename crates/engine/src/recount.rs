@@ -5,7 +5,7 @@ use tally_core::rows::Key;
 use tally_core::verify::{Fact, Judged, Ledger, Wrong};
 use tally_core::view::{Reading, Stop, View, Wants};
 
-use crate::{Engine, Finding, StoreError};
+use crate::{Engine, Finding, Loaded, StoreError};
 
 /// Goes over rows that stay as they are, as often as it takes.
 pub fn at_one_moment(
@@ -40,21 +40,20 @@ pub async fn look<E: Engine>(engine: &E, fact: &Fact, who: Option<&Key>) -> Resu
     let mut wants = Wants::default();
     for _ in 0..LOOKS {
         // Everything anew each time, so that all of it is of the last.
-        let loaded = engine.load(&wants).await?;
+        let loaded = if wants.is_empty() { Loaded::default() } else { engine.load(&wants).await? };
         let mut view = View::new(Reading::Whole, 1, 0);
         wants.rows.iter().cloned().zip(loaded.rows).for_each(|(key, row)| view.fill_row(key, row));
         wants.totals.iter().cloned().zip(loaded.totals).for_each(|(key, total)| view.fill_total(key, total));
         wants.ranks.iter().cloned().zip(loaded.ranks).for_each(|(place, before)| view.fill_rank(place, before));
         match fact.look(who, &mut view) {
-            Ok(judged) if loaded.of_one_moment => return Ok(Some(judged)),
-            Ok(_) => {}
-            Err(Stop::Miss) => {
+            Ok(judged) if loaded.of_one_moment && !view.misses() => return Ok(Some(judged)),
+            Err(Stop::Refused(refusal)) => return Err(StoreError::Broken(refusal.to_string())),
+            Ok(_) | Err(Stop::Miss) => {
                 let missing = view.take_missing();
                 wants.rows.extend(missing.rows);
                 wants.totals.extend(missing.totals);
                 wants.ranks.extend(missing.ranks);
             }
-            Err(Stop::Refused(refusal)) => return Err(StoreError::Broken(refusal.to_string())),
         }
     }
     Ok(None)

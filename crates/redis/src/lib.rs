@@ -18,6 +18,7 @@
 //! | `facts.rs` | what an operator wants to know, and what is refused |
 //! | `rows.rs`, `words.rs`, `answer.rs`, `slots.rs` | rows as text, what is asked, what is answered, slots |
 
+mod agree;
 mod answer;
 mod audit;
 mod boards;
@@ -37,6 +38,7 @@ mod mend;
 mod numbered;
 mod open;
 mod options;
+mod ordered;
 mod orders;
 mod part;
 mod places;
@@ -208,7 +210,7 @@ impl Engine for Redis {
             Mend::Lists(edge) => self.mend_edge(edge).await,
             // A total is in one place.
             Mend::Leftover(_) => Ok(false),
-            Mend::Order(_) => Ok(false),
+            Mend::Order(board) => self.mend_order(board).await,
         }
     }
 

@@ -155,6 +155,12 @@ impl Keys {
         format!("{}:due:{{{}}}:{}", self.prefix, slots::tag(part), kind.declared().name)
     }
 
+    /// The kind of the rows of an entry.
+    pub(crate) fn kind_of(&self, entry: &str) -> Option<RowKind> {
+        let letter = entry.as_bytes().first()?;
+        RowKind::ALL.into_iter().find(|kind| kind.declared().letter == *letter)
+    }
+
     /// Reads an entry of a slot back.
     pub(crate) fn listed(&self, entry: &str) -> Result<Listed, StoreError> {
         self.read_entry(entry).ok_or_else(|| unreadable(entry))

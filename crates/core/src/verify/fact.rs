@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::id::Name;
-use crate::rows::{Key, Row, RowKind, TotalKey};
+use crate::rows::{BoardKey, Key, Row, RowKind, TotalKey};
 use crate::view::{Stop, View};
 use crate::{attendance, board};
 
@@ -159,6 +159,14 @@ impl Fact {
         match (self, other) {
             (Self::Attendance(fact), Self::Total(total)) => fact.unsettles(total),
             (Self::Attendance(_) | Self::Total(_) | Self::Board(_), _) => false,
+        }
+    }
+
+    /// The order by way of which it is looked at: as long as that is wrong, so is what is seen.
+    pub fn order(&self) -> Option<BoardKey> {
+        match self {
+            Self::Board(board::Fact::Level(key)) => Some(BoardKey { levels: false, ..key.board.clone() }),
+            Self::Board(board::Fact::Ranked(_)) | Self::Attendance(_) | Self::Total(_) => None,
         }
     }
 

@@ -1,0 +1,124 @@
+//! A board's tree that does not agree with its scores is found and made anew, also while others score.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tally_core::command::{Call, Command, ScoreChange};
+use tally_core::rows::{Among, BoardKey, Standing};
+use tally_core::view::Wants;
+use tally_core::{SubjectId, Timestamp};
+use tally_engine::{Engine, Finding, Mend};
+
+use crate::support::{Outsider, Store, name, shared};
+
+fn points() -> BoardKey {
+    BoardKey { board: name("points"), season: Timestamp(0), levels: false }
+}
+
+fn score(member: &str, to: i64) -> Command {
+    let change = ScoreChange::To(to);
+    Command::Score { board: name("points"), member: SubjectId::new(member).unwrap(), change }
+}
+
+/// Boards whose trees are off, and why.
+async fn off(store: &Store) -> Vec<(BoardKey, String)> {
+    let mut found = Vec::new();
+    let mut tell = |finding| match finding {
+        Finding::Progress(_) => {}
+        Finding::Order { found: why, board } => found.push((board, why)),
+        other => panic!("{other:?}"),
+    };
+    store.engine.audit(&mut tell).await.unwrap();
+    found
+}
+
+/// A board of some thousand members whose tree has been cut, next to one that is left alone.
+async fn filled(url: &str) -> (Store, Outsider) {
+    let (store, outside) = (Store::open(url).await, Outsider::of(url).await);
+    store.apply(score("first", 5)).await.unwrap();
+    outside
+        .run(
+            "INSERT INTO score SELECT 'points', 'epoch', false, 'm' || n, n / 7, n FROM generate_series(1, 9000) n;
+             UPDATE score_node SET n = 9001 WHERE board = 'points';
+             INSERT INTO score VALUES ('best', 'epoch', false, 'ann', 1, 1);
+             INSERT INTO score_node SELECT 'best', 'epoch', false, h, -9223372036854775808, -1, 1
+                 FROM generate_series(0, 2) AS h;
+             INSERT INTO board VALUES ('best', '{}', false)",
+        )
+        .await;
+    assert_eq!(off(&store).await, []);
+    assert!(store.engine.mend(&Mend::Order(points())).await.unwrap(), "and is cut as it should be");
+    assert_eq!(off(&store).await, []);
+    for (height, least) in [(0, 100), (1, 2), (2, 1)] {
+        let nodes = format!("SELECT count(*) FROM score_node WHERE board = 'points' AND height = {height}");
+        assert!(outside.number(&nodes).await >= least, "nodes of height {height}");
+    }
+    (store, outside)
+}
+
+async fn ranks(store: &Store) -> Vec<u64> {
+    let at = |score| Standing { board: points(), score, among: Among::First };
+    let wants = Wants { ranks: (0..1_300).step_by(50).map(at).collect(), ..Wants::default() };
+    store.engine.load(&wants).await.unwrap().ranks
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_that_does_not_agree_with_its_scores_is_found_and_made_anew() {
+    let url = shared("");
+    let (store, outside) = filled(&url).await;
+    let right = ranks(&store).await;
+    let one = "(board, season, levels, height, down, reached_us) IN (
+        SELECT board, season, levels, height, down, reached_us FROM score_node
+        WHERE board = 'points' AND height = $ ORDER BY down OFFSET 1 LIMIT 1)";
+    let node = |height: i16| one.replace('$', &height.to_string());
+    let damages = [
+        format!("UPDATE score_node SET n = n + 1 WHERE {}", node(0)),
+        format!("UPDATE score_node SET n = n - 3 WHERE {}", node(1)),
+        "UPDATE score_node SET n = n + 7 WHERE board = 'points' AND height = 2".into(),
+        format!("DELETE FROM score_node WHERE {}", node(0)),
+        format!("DELETE FROM score_node WHERE {}", node(1)),
+        "DELETE FROM score_node WHERE board = 'points'".into(),
+        // Sums that are right at every height, and a node that begins in the midst of a lower one.
+        "INSERT INTO score_node SELECT board, season, levels, 2::int2, ~600::int8, 0, 4204 FROM score_node
+             WHERE board = 'points' AND height = 2;
+         UPDATE score_node SET n = 4797 WHERE board = 'points' AND height = 2 AND down < ~600::int8"
+            .into(),
+    ];
+    for damage in damages {
+        outside.run(&damage).await;
+        let found = off(&store).await;
+        assert_eq!(found.iter().map(|(board, _)| board).collect::<Vec<_>>(), [&points()], "{damage}: {found:?}");
+        assert!(store.engine.mend(&Mend::Order(points())).await.unwrap());
+        assert_eq!(off(&store).await, [], "{damage}");
+        assert_eq!(ranks(&store).await, right, "{damage}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_is_made_anew_while_others_score() {
+    let url = shared("");
+    let (store, outside) = filled(&url).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let mut hands = tokio::task::JoinSet::new();
+    for hand in 0..6_i64 {
+        let (runner, over) = (store.runner.clone(), over.clone());
+        hands.spawn(async move {
+            let mut turn = hand;
+            while !over.load(Ordering::SeqCst) {
+                let member = format!("m{}", turn * 37 % 9_000);
+                let decided = runner.apply(Call::system(score(&member, turn * 13 % 1_500))).await;
+                assert!(decided.unwrap().reply.is_ok());
+                turn += 6;
+            }
+        });
+    }
+    for round in 0..4 {
+        assert_eq!(off(&store).await, [], "round {round}");
+        outside.run("UPDATE score_node SET n = n + 1 WHERE board = 'points' AND height = 1").await;
+        assert_eq!(off(&store).await.len(), 1);
+        assert!(store.engine.mend(&Mend::Order(points())).await.unwrap());
+    }
+    over.store(true, Ordering::SeqCst);
+    hands.join_all().await;
+    assert_eq!(off(&store).await, []);
+}

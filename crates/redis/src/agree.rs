@@ -1,0 +1,212 @@
+//! The recount of everything that counts no edges: what rows of every kind say of each other, as it is declared.
+//!
+//! Rows are read part by part while servers write. So what does not agree is looked at again, with all that it takes in one script:
+//! what belongs together is kept together. A bit of a day that nobody seems to own was there before everybody was looked at,
+//! and still is: whoever owned it would have been found.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use futures_util::future::join_all;
+use tally_core::Name;
+use tally_core::hash::fingerprint;
+use tally_core::rows::{BoardKey, Key, Number, RowKind, TotalKey, TotalOf};
+use tally_core::verify::{Ledger, Wrong};
+use tally_engine::{Audited, Finding, StoreError, recount};
+
+use crate::Redis;
+use crate::audit::Tell;
+use crate::places::{Hash, Listed, key_in};
+use crate::rows;
+
+/// Rows with keys of their own that are read together.
+const ROWS_AT_ONCE: usize = 256;
+/// Facts that are looked at again side by side.
+const LOOKS_AT_ONCE: usize = 64;
+
+/// One time over the rows.
+struct Pass<'a> {
+    ledger: &'a mut Ledger,
+    kinds: Vec<RowKind>,
+    audited: &'a mut Audited,
+    is_first: bool,
+    /// Boards that were met.
+    boards: BTreeSet<BoardKey>,
+}
+
+impl Redis {
+    /// Gives every row and every number to whoever adds up what they say, and looks again at what does not agree.
+    pub(crate) async fn rows_of_every_kind(&self, audited: &mut Audited, tell: Tell<'_>) -> Result<(), StoreError> {
+        let mut ledger = Ledger::default();
+        let numbers = self.number_hashes().await?;
+        let (mut boards, mut is_first) = (BTreeSet::new(), true);
+        loop {
+            let kinds = ledger.kinds().collect();
+            let mut pass = Pass { ledger: &mut ledger, kinds, audited, is_first, boards: BTreeSet::new() };
+            self.go_over_homes(&mut pass, tell).await?;
+            self.go_over_hashes(&mut pass).await?;
+            self.go_over_numbers(&numbers, &mut pass).await?;
+            boards.append(&mut pass.boards);
+            is_first = false;
+            if !ledger.again() {
+                break;
+            }
+        }
+        let mut disordered = BTreeSet::new();
+        for board in boards {
+            if !self.compare_order(&board, tell).await? {
+                disordered.insert(board);
+            }
+        }
+        let mut wrong = self.look_again(ledger.into_wrong()).await?;
+        let facts: Vec<_> = wrong.iter().map(|wrong| wrong.fact.clone()).collect();
+        // What was looked at by way of something that is wrong is found once that is right.
+        wrong.retain(|wrong| {
+            !facts.iter().any(|fact| fact.unsettles(&wrong.fact))
+                && wrong.fact.order().is_none_or(|order| !disordered.contains(&order))
+        });
+        recount::tell(wrong, tell);
+        Ok(())
+    }
+
+    /// Keeps what is wrong as of one moment.
+    async fn look_again(&self, found: Vec<Wrong>) -> Result<Vec<Wrong>, StoreError> {
+        let mut wrong = Vec::new();
+        for found in found.chunks(LOOKS_AT_ONCE) {
+            let looking = found.iter().map(|found| recount::look(self, &found.fact, found.who.as_ref()));
+            for (found, looked) in found.iter().zip(join_all(looking).await) {
+                if let Some(judged) = looked?.filter(|judged| judged.said != judged.counted) {
+                    wrong.push(Wrong { judged, ..found.clone() });
+                }
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// Rows that are kept with something, slot by slot.
+    async fn go_over_homes(&self, pass: &mut Pass<'_>, tell: Tell<'_>) -> Result<(), StoreError> {
+        for slot in self.used_slots().await? {
+            // In the order in which they are wanted: what others are judged by comes first.
+            let (mut keys, mut hashes): (Vec<Key>, BTreeMap<RowKind, Vec<Hash>>) = (Vec::new(), BTreeMap::new());
+            for entry in self.entries_of(slot, None).await? {
+                match self.keys.kind_of(&entry) {
+                    Some(kind) if pass.kinds.contains(&kind) => match self.keys.listed(&entry)? {
+                        Listed::Row(key) => keys.push(key),
+                        Listed::Hash(hash) => hashes.entry(kind).or_default().push(hash),
+                    },
+                    _ => {}
+                }
+            }
+            for keys in keys.chunks(ROWS_AT_ONCE) {
+                for (key, row) in self.rows_of(keys.to_vec()).await? {
+                    pass.audited.rows += u64::from(pass.is_first);
+                    pass.ledger.row(&key, &row);
+                }
+            }
+            for hash in hashes.into_values().flatten() {
+                if let Some(Key::Score(key)) = hash.key_of(self.keys.nobody.as_str()) {
+                    pass.boards.insert(key.board);
+                }
+                self.go_over(&hash.key, |field| hash.key_of(field), pass).await?;
+            }
+            tell(Finding::Progress(pass.audited.rows));
+        }
+        Ok(())
+    }
+
+    /// Rows that are not kept with anything.
+    async fn go_over_hashes(&self, pass: &mut Pass<'_>) -> Result<(), StoreError> {
+        for kind in pass.kinds.clone() {
+            for hash in self.keys.hashes(kind) {
+                self.go_over(&hash, |field| key_in(kind, field), pass).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a hash.
+    async fn go_over(
+        &self,
+        hash: &str,
+        key_of: impl Fn(&str) -> Option<Key>,
+        pass: &mut Pass<'_>,
+    ) -> Result<(), StoreError> {
+        self.settle_slot(hash).await?;
+        self.fields_of(hash, |field, text| {
+            let key = key_of(field).ok_or_else(|| rows::unreadable(field))?;
+            pass.audited.rows += u64::from(pass.is_first);
+            pass.ledger.row(&key, &rows::row(&key, text)?);
+            Ok(())
+        })
+        .await
+    }
+
+    /// The fields of a hash, each once.
+    async fn fields_of(
+        &self,
+        hash: &str,
+        mut take: impl FnMut(&str, &str) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        // What is there all the time is given once or more.
+        let mut seen: HashSet<u64> = HashSet::new();
+        let mut cursor = "0".to_owned();
+        loop {
+            let page;
+            (cursor, page) = self.scan_pairs(hash, "HSCAN", &cursor).await?;
+            for (field, text) in page.iter().filter(|(field, _)| seen.insert(fingerprint(&[field.as_bytes()]))) {
+                take(field, text)?;
+            }
+            if cursor == "0" {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The hashes of numbers that are no rows, and what they count.
+    async fn number_hashes(&self) -> Result<BTreeSet<(String, &'static str)>, StoreError> {
+        let mut hashes = BTreeSet::new();
+        for (table, _, mark) in Number::UNLISTED {
+            for node in self.masters().await? {
+                let mut cursor = "0".to_owned();
+                loop {
+                    let keys;
+                    (cursor, keys) = self.scan_keys(node.as_ref(), &cursor, table).await?;
+                    hashes.extend(keys.into_iter().map(|key| (key, mark)));
+                    if cursor == "0" {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(hashes)
+    }
+
+    async fn go_over_numbers(
+        &self,
+        hashes: &BTreeSet<(String, &'static str)>,
+        pass: &mut Pass<'_>,
+    ) -> Result<(), StoreError> {
+        for (hash, mark) in hashes {
+            self.settle_slot(hash).await?;
+            self.fields_of(hash, |field, text| {
+                let total = self.number_in(hash, mark, field).ok_or_else(|| rows::unreadable(hash))?;
+                let is_compared = pass.ledger.total(&total, text.parse().map_err(|_| rows::unreadable(text))?);
+                pass.audited.totals += u64::from(pass.is_first && is_compared);
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// The number in a field: its home is its name or its key.
+    fn number_in(&self, hash: &str, mark: &str, field: &str) -> Option<TotalKey> {
+        let (_, home) = hash.strip_suffix('}')?.split_once(":{").map(|(table, home)| (table, home.to_owned()))?;
+        let home = home.strip_prefix('%').unwrap_or(&home);
+        [(home, field), (field, home)].into_iter().find_map(|(name, key)| {
+            let total = TotalKey::from_number(mark, Name::new(name).ok()?, key)?;
+            let TotalOf::Number(number) = total.of() else { return None };
+            let at = self.keys.number(&number);
+            (at.hash == hash && at.field == field).then(|| total.clone())
+        })
+    }
+}

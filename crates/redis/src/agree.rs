@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 use tally_core::Name;
 use tally_core::hash::fingerprint;
 use tally_core::rows::{BoardKey, Key, Number, RowKind, TotalKey, TotalOf};
@@ -18,6 +18,10 @@ use crate::audit::Tell;
 use crate::places::{Hash, Listed, key_in};
 use crate::rows;
 
+/// Slots that are looked at together.
+const SLOTS_AT_ONCE: usize = 256;
+/// Hashes that are read side by side: most are small, and cost the way to Redis and back.
+const HASHES_AT_ONCE: usize = 64;
 /// Rows with keys of their own that are read together.
 const ROWS_AT_ONCE: usize = 256;
 /// Facts that are looked at again side by side.
@@ -31,6 +35,8 @@ struct Pass<'a> {
     is_first: bool,
     /// Boards that were met.
     boards: BTreeSet<BoardKey>,
+    /// Slots in which rows are that imply something.
+    slots: BTreeSet<u16>,
 }
 
 impl Redis {
@@ -38,14 +44,21 @@ impl Redis {
     pub(crate) async fn rows_of_every_kind(&self, audited: &mut Audited, tell: Tell<'_>) -> Result<(), StoreError> {
         let mut ledger = Ledger::default();
         let numbers = self.number_hashes().await?;
-        let (mut boards, mut is_first) = (BTreeSet::new(), true);
+        let (mut boards, mut slots, mut is_first) = (BTreeSet::new(), self.used_slots().await?, true);
         loop {
             let kinds = ledger.kinds().collect();
-            let mut pass = Pass { ledger: &mut ledger, kinds, audited, is_first, boards: BTreeSet::new() };
-            self.go_over_homes(&mut pass, tell).await?;
+            let (met, used) = (BTreeSet::new(), BTreeSet::new());
+            let mut pass = Pass { ledger: &mut ledger, kinds, audited, is_first, boards: met, slots: used };
+            for slots in slots.chunks(SLOTS_AT_ONCE) {
+                self.go_over_homes(slots, &mut pass).await?;
+                tell(Finding::Progress(pass.audited.rows));
+            }
             self.go_over_hashes(&mut pass).await?;
             self.go_over_numbers(&numbers, &mut pass).await?;
             boards.append(&mut pass.boards);
+            if is_first {
+                slots = pass.slots.into_iter().collect();
+            }
             is_first = false;
             if !ledger.again() {
                 break;
@@ -57,14 +70,16 @@ impl Redis {
                 disordered.insert(board);
             }
         }
-        let mut wrong = self.look_again(ledger.into_wrong()).await?;
-        let facts: Vec<_> = wrong.iter().map(|wrong| wrong.fact.clone()).collect();
-        // What was looked at by way of something that is wrong is found once that is right.
-        wrong.retain(|wrong| {
-            !facts.iter().any(|fact| fact.unsettles(&wrong.fact))
-                && wrong.fact.order().is_none_or(|order| !disordered.contains(&order))
+        let (first, others) = ledger.into_wrong().into_iter().partition(|wrong| wrong.fact.comes_first());
+        let first = self.look_again(first).await?;
+        // What is looked at by way of something that is wrong is told as it was read: it is put right by what it is then.
+        let (unsettled, others): (Vec<Wrong>, Vec<Wrong>) = others.into_iter().partition(|wrong: &Wrong| {
+            first.iter().any(|first| first.fact.unsettles(&wrong.fact))
+                || wrong.fact.order().is_some_and(|order| disordered.contains(&order))
         });
-        recount::tell(wrong, tell);
+        recount::tell(first, tell);
+        recount::tell(self.look_again(others).await?, tell);
+        unsettled.into_iter().for_each(|wrong| tell(Finding::Wrong(wrong)));
         Ok(())
     }
 
@@ -82,33 +97,45 @@ impl Redis {
         Ok(wrong)
     }
 
-    /// Rows that are kept with something, slot by slot.
-    async fn go_over_homes(&self, pass: &mut Pass<'_>, tell: Tell<'_>) -> Result<(), StoreError> {
-        for slot in self.used_slots().await? {
-            // In the order in which they are wanted: what others are judged by comes first.
-            let (mut keys, mut hashes): (Vec<Key>, BTreeMap<RowKind, Vec<Hash>>) = (Vec::new(), BTreeMap::new());
-            for entry in self.entries_of(slot, None).await? {
+    /// Rows that are kept with something, in some slots.
+    async fn go_over_homes(&self, slots: &[u16], pass: &mut Pass<'_>) -> Result<(), StoreError> {
+        // In the order in which they are wanted: what others are judged by comes first.
+        let (mut keys, mut hashes): (Vec<Key>, BTreeMap<RowKind, Vec<Hash>>) = (Vec::new(), BTreeMap::new());
+        let entries = try_join_all(slots.iter().map(|slot| self.entries_of(*slot, None))).await?;
+        for (slot, entries) in slots.iter().zip(entries) {
+            for entry in entries {
                 match self.keys.kind_of(&entry) {
-                    Some(kind) if pass.kinds.contains(&kind) => match self.keys.listed(&entry)? {
-                        Listed::Row(key) => keys.push(key),
-                        Listed::Hash(hash) => hashes.entry(kind).or_default().push(hash),
-                    },
+                    Some(kind) if pass.kinds.contains(&kind) => {
+                        if kind.implies() {
+                            pass.slots.insert(*slot);
+                        }
+                        match self.keys.listed(&entry)? {
+                            Listed::Row(key) => keys.push(key),
+                            Listed::Hash(hash) => hashes.entry(kind).or_default().push(hash),
+                        }
+                    }
                     _ => {}
                 }
             }
-            for keys in keys.chunks(ROWS_AT_ONCE) {
-                for (key, row) in self.rows_of(keys.to_vec()).await? {
-                    pass.audited.rows += u64::from(pass.is_first);
-                    pass.ledger.row(&key, &row);
-                }
+        }
+        for keys in keys.chunks(ROWS_AT_ONCE) {
+            for (key, row) in self.rows_of(keys.to_vec()).await? {
+                pass.audited.rows += u64::from(pass.is_first);
+                pass.ledger.row(&key, &row);
             }
-            for hash in hashes.into_values().flatten() {
-                if let Some(Key::Score(key)) = hash.key_of(self.keys.nobody.as_str()) {
-                    pass.boards.insert(key.board);
-                }
-                self.go_over(&hash.key, |field| hash.key_of(field), pass).await?;
+        }
+        let (implying, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            hashes.into_iter().partition(|(kind, _)| kind.implies());
+        let others: Vec<Hash> = others.into_values().flatten().collect();
+        for hashes in others.chunks(HASHES_AT_ONCE) {
+            let reading = hashes.iter().map(|hash| self.rows_in(&hash.key, |field| hash.key_of(field)));
+            pass.audited.rows += try_join_all(reading).await?.into_iter().sum::<u64>();
+        }
+        for hash in implying.into_values().flatten() {
+            if let Some(Key::Score(key)) = hash.key_of(self.keys.nobody.as_str()) {
+                pass.boards.insert(key.board);
             }
-            tell(Finding::Progress(pass.audited.rows));
+            self.go_over(&hash.key, |field| hash.key_of(field), pass).await?;
         }
         Ok(())
     }
@@ -138,6 +165,19 @@ impl Redis {
             Ok(())
         })
         .await
+    }
+
+    /// How many rows there are in a hash, each of which can be read.
+    async fn rows_in(&self, hash: &str, key_of: impl Fn(&str) -> Option<Key>) -> Result<u64, StoreError> {
+        let mut read = 0;
+        self.settle_slot(hash).await?;
+        self.fields_of(hash, |field, text| {
+            let key = key_of(field).ok_or_else(|| rows::unreadable(field))?;
+            read += 1;
+            rows::row(&key, text).map(drop)
+        })
+        .await?;
+        Ok(read)
     }
 
     /// The fields of a hash, each once.
@@ -200,8 +240,8 @@ impl Redis {
 
     /// The number in a field: its home is its name or its key.
     fn number_in(&self, hash: &str, mark: &str, field: &str) -> Option<TotalKey> {
-        let (_, home) = hash.strip_suffix('}')?.split_once(":{").map(|(table, home)| (table, home.to_owned()))?;
-        let home = home.strip_prefix('%').unwrap_or(&home);
+        let (_, home) = hash.strip_prefix(&self.keys.prefix)?.strip_suffix('}')?.split_once(":{")?;
+        let home = home.strip_prefix('%').unwrap_or(home);
         [(home, field), (field, home)].into_iter().find_map(|(name, key)| {
             let total = TotalKey::from_number(mark, Name::new(name).ok()?, key)?;
             let TotalOf::Number(number) = total.of() else { return None };

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::id::Name;
-use crate::rows::{BoardKey, Key, Row, RowKind, TotalKey};
+use crate::rows::{BoardKey, DriftItem, Key, Row, RowKind, TotalKey};
 use crate::view::{Stop, View};
 use crate::{attendance, board};
 
@@ -206,7 +206,11 @@ impl Wrong {
         match &self.fact {
             Fact::Attendance(fact) => fact.words(self.judged, self.who.as_ref()),
             Fact::Board(fact) => fact.words(self.judged),
-            Fact::Total(total) => format!("{total:?} says {}, and it is {}", self.judged.said, self.judged.counted),
+            Fact::Total(total) => {
+                let item = DriftItem::new(total, self.judged.said, self.judged.counted);
+                let of = item.object.unwrap_or_default();
+                format!("the total of {} {of} says {}, and it is {}", item.relation, item.stored, item.counted)
+            }
         }
     }
 }

@@ -93,8 +93,8 @@ fn set_bit(world: &mut World, who: &str, there: bool) {
 type Damage = (&'static str, &'static str, fn(&mut World));
 
 const DAMAGES: &[Damage] = &[
-    ("a total", "Present", |world| *world.totals.get_mut(&TotalKey::Present { sheet: sheet(), day: day() }).unwrap() += 2),
-    ("a total that is lost", "Present", |world| _ = world.totals.remove(&TotalKey::Present { sheet: sheet(), day: day() })),
+    ("a total", "the total of daily 2026-03-06", |world| *world.totals.get_mut(&TotalKey::Present { sheet: sheet(), day: day() }).unwrap() += 2),
+    ("a total that is lost", "says 0", |world| _ = world.totals.remove(&TotalKey::Present { sheet: sheet(), day: day() })),
     ("a bit that is lost", "ann, number", |world| set_bit(world, "ann", false)),
     ("a bit too many", "7, number", |world| {
         let Some(Row::Attendee(row)) = world.rows.get_mut(&Key::Attendee(sheet(), subject("7"))) else { panic!() };

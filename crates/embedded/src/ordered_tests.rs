@@ -37,7 +37,14 @@ async fn filled(engine: &Embedded, members: u64) -> Vec<BoardKey> {
 /// Boards whose orders are off.
 async fn off(engine: &Embedded) -> BTreeSet<BoardKey> {
     let mut found = BTreeSet::new();
-    engine.audit(&mut |finding| if let Finding::Order { board, .. } = finding { found.insert(board); }).await.unwrap();
+    engine
+        .audit(&mut |finding| {
+            if let Finding::Order { board, .. } = finding {
+                found.insert(board);
+            }
+        })
+        .await
+        .unwrap();
     found
 }
 

@@ -8,9 +8,7 @@ use tally_core::view::{Reading, Stop, View, Wants};
 use crate::{Engine, Finding, Loaded, StoreError};
 
 /// Goes over rows that stay as they are, as often as it takes.
-pub fn at_one_moment(
-    mut read: impl FnMut(&mut Ledger) -> Result<(), StoreError>,
-) -> Result<Vec<Wrong>, StoreError> {
+pub fn at_one_moment(mut read: impl FnMut(&mut Ledger) -> Result<(), StoreError>) -> Result<Vec<Wrong>, StoreError> {
     let mut ledger = Ledger::default();
     loop {
         read(&mut ledger)?;
@@ -24,9 +22,7 @@ pub fn at_one_moment(
 pub fn tell(wrong: Vec<Wrong>, tell: &mut (dyn FnMut(Finding) + Send)) {
     for wrong in wrong {
         tell(match wrong.fact {
-            Fact::Total(total) => {
-                Finding::Drift { total, stored: wrong.judged.said, counted: wrong.judged.counted }
-            }
+            Fact::Total(total) => Finding::Drift { total, stored: wrong.judged.said, counted: wrong.judged.counted },
             Fact::Attendance(_) | Fact::Board(_) => Finding::Wrong(wrong),
         });
     }

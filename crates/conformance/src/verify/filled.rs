@@ -42,8 +42,12 @@ impl<'a, E: Engine> Filled<'a, E> {
         for (number, who) in WHO.into_iter().enumerate() {
             for day in DAY.0..DAY.0 + 3 {
                 for sheet in ["daily", "gym"] {
-                    let command =
-                        Command::Attend { sheet: name(sheet), day: Some(Day(day)), subject: subject(who), present: true };
+                    let command = Command::Attend {
+                        sheet: name(sheet),
+                        day: Some(Day(day)),
+                        subject: subject(who),
+                        present: true,
+                    };
                     filled.run(command).await;
                 }
             }

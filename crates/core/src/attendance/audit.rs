@@ -110,9 +110,9 @@ impl Fact {
 
     /// Whether the total of a day cannot be looked at as long as this is wrong.
     pub(crate) fn unsettles(&self, total: &TotalKey) -> bool {
-        match (self, total) {
-            (Self::Listed(key), TotalKey::Present { sheet, day }) => key.sheet == *sheet && key.day == *day,
-            _ => false,
+        match self {
+            Self::Listed(key) => *total == self::total(&key.sheet, key.day),
+            Self::Bit { .. } => false,
         }
     }
 

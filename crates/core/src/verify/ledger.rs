@@ -152,14 +152,7 @@ impl Ledger {
 }
 
 impl Pass {
-    fn put(
-        &mut self,
-        fact: Fact,
-        judged: Judged,
-        by: Option<(&Key, &Row)>,
-        hasher: &FixedState,
-        facts_max: usize,
-    ) {
+    fn put(&mut self, fact: Fact, judged: Judged, by: Option<(&Key, &Row)>, hasher: &FixedState, facts_max: usize) {
         let hash = hasher.hash_one(&fact);
         let place = (hash >> (64 - SUMS_BITS)) as u32;
         match self {
@@ -217,10 +210,10 @@ impl Each {
 
 /// Whose number a row has.
 fn owner(key: &Key, row: &Row) -> Option<Owner> {
-    match (key, row) {
-        (Key::Attendee(sheet, _), Row::Attendee(attendee)) => Some(Owner::of(sheet, attendee)),
-        _ => None,
+    if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
+        return Some(Owner::of(sheet, attendee));
     }
+    None
 }
 
 #[cfg(test)]

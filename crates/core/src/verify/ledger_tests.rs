@@ -93,8 +93,12 @@ fn set_bit(world: &mut World, who: &str, there: bool) {
 type Damage = (&'static str, &'static str, fn(&mut World));
 
 const DAMAGES: &[Damage] = &[
-    ("a total", "the total of daily 2026-03-06", |world| *world.totals.get_mut(&TotalKey::Present { sheet: sheet(), day: day() }).unwrap() += 2),
-    ("a total that is lost", "says 0", |world| _ = world.totals.remove(&TotalKey::Present { sheet: sheet(), day: day() })),
+    ("a total", "the total of daily 2026-03-06", |world| {
+        *world.totals.get_mut(&TotalKey::Present { sheet: sheet(), day: day() }).unwrap() += 2
+    }),
+    ("a total that is lost", "says 0", |world| {
+        _ = world.totals.remove(&TotalKey::Present { sheet: sheet(), day: day() })
+    }),
     ("a bit that is lost", "ann, number", |world| set_bit(world, "ann", false)),
     ("a bit too many", "7, number", |world| {
         let Some(Row::Attendee(row)) = world.rows.get_mut(&Key::Attendee(sheet(), subject("7"))) else { panic!() };
@@ -147,7 +151,8 @@ const DAMAGES: &[Damage] = &[
 fn what_rules_have_written_agrees() {
     let mut world = filled();
     assert_eq!(wrong(&world, FACTS_MAX), []);
-    let job = *world.rows.keys().filter_map(|key| if let Key::Job(job) = key { Some(job) } else { None }).next().unwrap();
+    let job =
+        *world.rows.keys().filter_map(|key| if let Key::Job(job) = key { Some(job) } else { None }).next().unwrap();
     let sweep = Command::Sweep { job, before: Stamp(u64::MAX), edges: Vec::new() };
     assert!(world.apply(sweep, None).reply.is_ok());
     assert_eq!(wrong(&world, FACTS_MAX), [], "and after the job");
@@ -179,7 +184,8 @@ fn what_is_damaged_is_named_and_put_right() {
 #[test]
 fn everything_that_is_damaged_at_once_comes_right() {
     let mut world = filled();
-    for (_, _, damage) in DAMAGES.iter().filter(|(what, ..)| !what.contains("twice") && *what != "a total that is lost") {
+    for (_, _, damage) in DAMAGES.iter().filter(|(what, ..)| !what.contains("twice") && *what != "a total that is lost")
+    {
         let (rows, totals) = (world.rows.clone(), world.totals.clone());
         let damaged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| damage(&mut world)));
         if damaged.is_err() {

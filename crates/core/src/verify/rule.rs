@@ -126,9 +126,7 @@ pub fn put_right(found_in: Option<Round>, fact: &Fact, who: Option<&Key>, view: 
 /// Refuses what was found in a round that is over.
 fn still_on(found_in: Option<Round>, view: &mut View) -> Result<(), Stop> {
     match found_in {
-        Some(round)
-            if !matches!(running(round.job, view)?.work, Work::Verify { round: now, .. } if now == round.number) =>
-        {
+        Some(round) if !matches!(running(round.job, view)?.work, Work::Verify { round: now, .. } if now == round.number) => {
             Err(over())
         }
         Some(_) | None => Ok(()),

@@ -79,9 +79,10 @@ async fn a_tree_that_does_not_agree_with_its_scores_is_found_and_made_anew() {
         format!("DELETE FROM score_node WHERE {}", node(1)),
         "DELETE FROM score_node WHERE board = 'points'".into(),
         // Sums that are right at every height, and a node that begins in the midst of a lower one.
-        "INSERT INTO score_node SELECT board, season, levels, 2::int2, ~600::int8, 0, 4204 FROM score_node
-             WHERE board = 'points' AND height = 2;
-         UPDATE score_node SET n = 4797 WHERE board = 'points' AND height = 2 AND down < ~600::int8"
+        "WITH behind AS (SELECT count(*) AS n FROM score
+             WHERE board = 'points' AND (~score, reached_us) >= (~600::int8, 0)),
+         less AS (UPDATE score_node t SET n = t.n - behind.n FROM behind WHERE board = 'points' AND height = 2)
+         INSERT INTO score_node SELECT 'points', 'epoch', false, 2, ~600::int8, 0, n FROM behind"
             .into(),
     ];
     for damage in damages {
@@ -113,6 +114,9 @@ async fn a_tree_is_made_anew_while_others_score() {
         });
     }
     for round in 0..4 {
+        for _ in 0..15 {
+            assert!(store.engine.mend(&Mend::Order(points())).await.unwrap());
+        }
         assert_eq!(off(&store).await, [], "round {round}");
         outside.run("UPDATE score_node SET n = n + 1 WHERE board = 'points' AND height = 1").await;
         assert_eq!(off(&store).await.len(), 1);
@@ -120,5 +124,25 @@ async fn a_tree_is_made_anew_while_others_score() {
     }
     over.store(true, Ordering::SeqCst);
     hands.join_all().await;
+    assert_eq!(off(&store).await, []);
+}
+
+/// A score that moves within a node writes no node, so that nothing but the fence keeps both apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_is_not_made_anew_in_the_midst_of_a_commit() {
+    let application = format!("ordered_{}", std::process::id());
+    let url = shared(&format!("&application_name={application}&timeout_ms=20000"));
+    let (store, outside) = filled(&url).await;
+    let watching = Outsider::of(&url).await;
+    outside.run("BEGIN; SELECT FROM score WHERE member = 'm7' FOR UPDATE").await;
+    let runner = store.runner.clone();
+    let scoring = tokio::spawn(async move { runner.apply(Call::system(score("m7", 900))).await });
+    watching.until_waiting(&application, 1).await;
+    let engine = store.engine.clone();
+    let mending = tokio::spawn(async move { engine.mend(&Mend::Order(points())).await });
+    watching.until_waiting(&application, 2).await;
+    outside.run("ROLLBACK").await;
+    assert!(scoring.await.unwrap().unwrap().reply.is_ok());
+    assert!(mending.await.unwrap().unwrap());
     assert_eq!(off(&store).await, []);
 }

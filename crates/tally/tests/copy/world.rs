@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally::core::rows::{
-    ApiKey, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key,
+    ApiKey, Attendee, Bits, Board, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key,
     LimitKey, Names, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey,
     Used, UsedState, Work,
 };
@@ -75,7 +75,7 @@ pub(crate) fn rows() -> BTreeMap<Key, Row> {
 }
 
 /// How many rows [`counted`] has.
-pub(crate) const COUNTED: u64 = 11;
+pub(crate) const COUNTED: u64 = 12;
 
 /// One row of each kind that counting has.
 fn counted() -> BTreeMap<Key, Row> {
@@ -106,6 +106,7 @@ fn counted() -> BTreeMap<Key, Row> {
         (chunk_key(20_000), Row::Chunk(bits.clone())),
         (chunk_key(20_001), Row::Chunk(bits)),
         (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(attendee)),
+        (Key::Board(name("points")), Row::Board(Board { seasons: Vec::new(), dense: false })),
         (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
     ])
 }

@@ -11,6 +11,7 @@ mod locks;
 mod lost;
 mod names;
 mod network;
+mod ordered;
 mod outages;
 mod plans;
 mod queues;

@@ -16,6 +16,7 @@ mod moods;
 mod network;
 mod nodes;
 mod oracle;
+mod ordered;
 mod replicas;
 mod support;
 mod verify;

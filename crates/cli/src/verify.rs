@@ -22,7 +22,7 @@ const DRIFT: u8 = 3;
 
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
-    /// Set every count that drifted to what its edges say
+    /// Set what does not add up to what the rows behind it say
     #[arg(long)]
     repair: bool,
     #[command(flatten)]
@@ -50,7 +50,8 @@ pub(super) fn is_sound(report: &VerifyReport) -> bool {
 }
 
 fn words(report: &VerifyReport) -> String {
-    let counted = format!("Recounted {} edges and {} totals", HumanCount(report.edges), HumanCount(report.totals));
+    let (rows, edges) = (HumanCount(report.rows.max(report.edges)), HumanCount(report.edges));
+    let counted = format!("Recounted {rows} rows, {edges} edges among them, and {} totals", HumanCount(report.totals));
     let mut parts = Vec::new();
     if report.drifted > 0 {
         let header = ["relation", "object", "kind", "subject", "stored", "counted", "off by"];
@@ -61,7 +62,11 @@ fn words(report: &VerifyReport) -> String {
         }
     }
     if !report.strays.is_empty() {
-        parts.push(format!("Rows and lists that do not belong together:\n  {}", report.strays.join("\n  ")));
+        parts.push(format!("Rows, lists and orders that do not belong together:\n  {}", report.strays.join("\n  ")));
+        let hidden = report.strayed.saturating_sub(report.strays.len() as u64);
+        if hidden > 0 {
+            parts.push(format!("  … and {} more.", HumanCount(hidden)));
+        }
     }
     let drifted = HumanCount(report.drifted);
     parts.push(match (report.drifted, report.repaired) {

@@ -11,6 +11,7 @@
 //! | `crash` | a failure at any step: answered means present, otherwise all or nothing |
 //! | `jobs` | long work goes on wherever it was stopped |
 //! | `forgetting` | what comes after the request begins anew, however far its job is |
+//! | `verify` | rows of every kind are recounted: sound ones are left alone, damage is named and put right, also while others write |
 //! | `shared` | several servers on one store: no like twice, no limit passed, no answer that came too late |
 
 mod auditor;
@@ -30,6 +31,7 @@ mod stand;
 mod sweeper;
 mod transitions;
 mod universe;
+mod verify;
 mod walk;
 
 use std::sync::Arc;
@@ -81,6 +83,7 @@ pub fn trials<F: EngineFactory>(name: &str, factory: F) -> Vec<Trial> {
         ("crash", crash::cases::<F>()),
         ("jobs", jobs::cases::<F>()),
         ("forgetting", forgetting::cases::<F>()),
+        ("verify", verify::cases::<F>()),
         ("shared", shared::cases::<F>()),
     ];
     let mut trials = Vec::new();

@@ -29,7 +29,7 @@ pub use crate::replay::ExpireReplays;
 pub use crate::reply::Reply;
 pub use crate::subject::{Forget, Restore, Suspend};
 pub use crate::unique::Observe;
-pub use crate::verify::{Recount, Repair, Step, Verify};
+pub use crate::verify::{PutRight, Recount, Repair, Step, Verify};
 
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $name:ident in $capability:ident,)+) => {

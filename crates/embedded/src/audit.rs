@@ -3,24 +3,30 @@
 //! The tables are sorted by the same ids, so each total meets its edges in one pass, whatever the
 //! size of the store, and nothing is held in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 use std::ops::Bound;
 
-use tally_core::rows::{Edge, EdgeKey, Key, Side, TotalKey};
+use tally_core::rows::{Edge, EdgeKey, Key, OrderKey, Side, TotalKey};
 use tally_core::{Name, ObjectId, SubjectId};
 use tally_engine::{Audited, Finding, StoreError};
 
+use crate::ordered::PlaceSum;
 use crate::store::{Row, Snapshot};
 use crate::{codec, keys, unavailable};
 
-type Tell<'a> = &'a mut (dyn FnMut(Finding) + Send);
+pub(crate) type Tell<'a> = &'a mut (dyn FnMut(Finding) + Send);
 
 /// Rows are read in chunks of so many, and progress is told after each.
 const CHUNK_ROWS: usize = 4_096;
 
-/// Compares totals with edges and lists with edges, in both directions.
-pub(crate) fn audit(snapshot: &Snapshot, tell: Tell<'_>) -> Result<Audited, StoreError> {
+/// Compares totals with edges and lists with edges, in both directions; orders with the rows in them; and everything else with what it says of
+/// each other.
+pub(crate) fn audit(
+    snapshot: &Snapshot,
+    orders: HashMap<OrderKey, PlaceSum>,
+    tell: Tell<'_>,
+) -> Result<Audited, StoreError> {
     let mut audit = Audit { snapshot, tell, rows: 0, audited: Audited::default(), unlisted: BTreeMap::new() };
     audit.totals_of_objects()?;
     for side in [Side::Object, Side::Subject] {
@@ -29,21 +35,24 @@ pub(crate) fn audit(snapshot: &Snapshot, tell: Tell<'_>) -> Result<Audited, Stor
         }
     }
     audit.totals_of_subjects()?;
+    audit.audited.rows = audit.audited.edges;
+    audit.rows_of_every_kind()?;
+    audit.orders(orders)?;
     (audit.tell)(Finding::Progress(audit.rows));
     Ok(audit.audited)
 }
 
-struct Audit<'a> {
+pub(crate) struct Audit<'a> {
     snapshot: &'a Snapshot,
-    tell: Tell<'a>,
+    pub(crate) tell: Tell<'a>,
     rows: u64,
-    audited: Audited,
+    pub(crate) audited: Audited,
     /// By how many entries the lists of a subject are off: what its edges are is the lists' length and this.
     unlisted: BTreeMap<Group, i64>,
 }
 
 /// The rows of one table, in order, a chunk at a time.
-struct Table<'a> {
+pub(crate) struct Table<'a> {
     snapshot: &'a Snapshot,
     chunk: std::vec::IntoIter<Row>,
     after: Option<Vec<u8>>,
@@ -80,11 +89,11 @@ impl Iterator for Table<'_> {
 }
 
 impl<'a> Audit<'a> {
-    fn table(&self, table: u8) -> Table<'a> {
+    pub(crate) fn table(&self, table: u8) -> Table<'a> {
         Table { snapshot: self.snapshot, chunk: Vec::new().into_iter(), after: None, table, ended: false }
     }
 
-    fn read(&mut self, rows: u64) {
+    pub(crate) fn read(&mut self, rows: u64) {
         let before = self.rows / CHUNK_ROWS as u64;
         self.rows += rows;
         if self.rows / CHUNK_ROWS as u64 > before {

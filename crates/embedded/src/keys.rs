@@ -30,7 +30,7 @@ pub(crate) const EDGES: u8 = b'e';
 /// The tables of totals.
 pub(crate) const OBJECT_TOTALS: u8 = b'c';
 pub(crate) const SUBJECT_TOTALS: u8 = b'd';
-const ORDERS: u8 = b'v';
+pub(crate) const ORDERS: u8 = b'v';
 const DUE: u8 = b'x';
 
 /// The tables that hold rows rather than what follows from them, in order.
@@ -97,23 +97,26 @@ fn read_parts(kind: RowKind, bytes: &[u8]) -> Option<Key> {
     let columns = kind.declared().key;
     let (mut rest, mut cells) = (bytes, Vec::with_capacity(columns.len()));
     for (place, (_, of)) in columns.iter().enumerate() {
-        let is_last = place + 1 == columns.len();
-        cells.push(match of {
-            Type::Text => {
-                let end = if is_last { rest.len() } else { rest.iter().position(|byte| *byte == 0)? };
-                let text = std::str::from_utf8(&rest[..end]).ok()?;
-                rest = if is_last { &[] } else { &rest[end + 1..] };
-                Cell::Text(Cow::Borrowed(text))
-            }
-            Type::Number => Cell::Number(u64::from_be_bytes(take(&mut rest)?)),
-            Type::Time => Cell::Time(Timestamp(u64::from_be_bytes(take(&mut rest)?))),
-            Type::Signed => Cell::Signed((u64::from_be_bytes(take(&mut rest)?) ^ (1 << 63)).cast_signed()),
-            Type::Day => Cell::Day(Day(u32::from_be_bytes(take(&mut rest)?))),
-            Type::Flag => Cell::Flag(take::<1>(&mut rest)? == [1]),
-            Type::Json | Type::Numbers | Type::Times | Type::Bytes => return None,
-        });
+        cells.push(take_part(&mut rest, *of, place + 1 == columns.len())?);
     }
     rest.is_empty().then(|| Key::from_cells(kind, &mut Cells::new(cells))).flatten()
+}
+
+fn take_part<'a>(rest: &mut &'a [u8], of: Type, is_last: bool) -> Option<Cell<'a>> {
+    Some(match of {
+        Type::Text => {
+            let end = if is_last { rest.len() } else { rest.iter().position(|byte| *byte == 0)? };
+            let text = std::str::from_utf8(&rest[..end]).ok()?;
+            *rest = if is_last { &[] } else { &rest[end + 1..] };
+            Cell::Text(Cow::Borrowed(text))
+        }
+        Type::Number => Cell::Number(u64::from_be_bytes(take(rest)?)),
+        Type::Time => Cell::Time(Timestamp(u64::from_be_bytes(take(rest)?))),
+        Type::Signed => Cell::Signed((u64::from_be_bytes(take(rest)?) ^ (1 << 63)).cast_signed()),
+        Type::Day => Cell::Day(Day(u32::from_be_bytes(take(rest)?))),
+        Type::Flag => Cell::Flag(take::<1>(rest)? == [1]),
+        Type::Json | Type::Numbers | Type::Times | Type::Bytes => return None,
+    })
 }
 
 fn take<const BYTES: usize>(rest: &mut &[u8]) -> Option<[u8; BYTES]> {
@@ -122,11 +125,23 @@ fn take<const BYTES: usize>(rest: &mut &[u8]) -> Option<[u8; BYTES]> {
     Some(*bytes)
 }
 
+/// The order that a letter and parts of a key behind it begin with, and how many bytes name it.
+pub(crate) fn read_order(bytes: &[u8]) -> Option<(OrderKey, usize)> {
+    let (letter, mut rest) = bytes.split_first()?;
+    let kind = kind_of(*letter)?;
+    let (_, columns) = kind.declared().key.split_last()?;
+    let cells: Option<Vec<Cell<'_>>> = columns.iter().map(|(_, of)| take_part(&mut rest, *of, false)).collect();
+    Some((OrderKey::from_cells(kind, &mut Cells::new(cells?))?, bytes.len() - rest.len()))
+}
+
+fn kind_of(letter: u8) -> Option<RowKind> {
+    RowKind::ALL.into_iter().find(|kind| kind.declared().letter == letter)
+}
+
 /// Reads a row's key.
 pub(crate) fn read_row(key: &[u8]) -> Option<Key> {
     let (letter, parts) = key.split_first()?;
-    let kind = RowKind::ALL.into_iter().find(|kind| kind.declared().letter == *letter)?;
-    read_parts(kind, parts)
+    read_parts(kind_of(*letter)?, parts)
 }
 
 /// A row by when it is due.

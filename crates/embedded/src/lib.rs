@@ -3,12 +3,14 @@
 //! [`store`] keeps ordered bytes safe; the rest of this crate lays typed rows out in them. Nothing
 //! here knows what a like is.
 
+mod agree;
 mod audit;
 mod cells;
 mod codec;
 mod commit;
 mod keys;
 mod mend;
+mod ordered;
 mod orders;
 mod places;
 mod scan;
@@ -134,8 +136,14 @@ impl Engine for Embedded {
     }
 
     async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
-        let snapshot = self.store.snapshot();
-        audit::audit(&snapshot, tell)
+        let (snapshot, orders) = {
+            // So that what is in memory and what is in the tables are of one moment.
+            let _nobody_commits = self.committing();
+            let snapshot = self.store.snapshot();
+            let orders = self.orders.sums(snapshot.taken_back());
+            (snapshot, orders)
+        };
+        audit::audit(&snapshot, orders, tell)
     }
 
     async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
@@ -143,6 +151,7 @@ impl Engine for Embedded {
             Mend::Lists(edge) => self.mend_edge(edge).await,
             // A total is one row.
             Mend::Leftover(_) => Ok(false),
+            Mend::Order(order) => self.mend_order(order).await,
         }
     }
 

@@ -92,10 +92,11 @@ mod tests {
 
     async fn findings(engine: &Embedded) -> (Vec<EdgeKey>, Vec<(TotalKey, i64)>) {
         let (mut strays, mut drifts) = (Vec::new(), Vec::new());
-        let mut tell = |finding| match finding {
+        let mut tell = |finding: Finding| match finding {
             Finding::Stray { edge, .. } => strays.extend(edge),
             Finding::Drift { total, stored, counted } => drifts.push((total, counted - stored)),
-            Finding::Progress(_) | Finding::Leftover { .. } => {}
+            Finding::Progress(_) => {}
+            Finding::Leftover { .. } | Finding::Order { .. } | Finding::Wrong(_) => panic!("{finding:?}"),
         };
         engine.audit(&mut tell).await.unwrap();
         (strays, drifts)

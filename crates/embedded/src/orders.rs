@@ -14,12 +14,11 @@ use tally_engine::{OrderFrom, StoreError};
 use tokio::sync::Notify;
 
 use crate::keys::place_number;
-use crate::places::Places;
+use crate::ordered::PlaceSum;
+use crate::places::{CHUNK_ROWS, Places};
 use crate::store::{Position, Snapshot, Store};
 use crate::{codec, keys, unavailable};
 
-/// Places are read in chunks of so many.
-const CHUNK_ROWS: usize = 8_192;
 /// Orders that are kept in memory; of more, those go that were not asked about for the longest time.
 const ORDERS_MAX: usize = 64;
 /// And that were not asked about for so long: one question may be about many.
@@ -187,7 +186,7 @@ impl Orders {
         if !matches!(&few, Ok(rows) if rows.len() >= CHUNK_ROWS) {
             let order = few.map_err(unavailable).and_then(|rows| {
                 let mut order = Places::default();
-                put_all(&mut order, &rows, prefix.len())?;
+                order.put_all(&rows, prefix.len())?;
                 Ok(order)
             });
             self.finish(key, order, &snapshot);
@@ -195,7 +194,7 @@ impl Orders {
         }
         let (orders, of, snapshot) = (self.clone(), key.clone(), Arc::new(snapshot));
         let read = snapshot.clone();
-        let work = move || orders.finish(&of, read_order(&read, &of), &read);
+        let work = move || orders.finish(&of, Places::read(&read, &of), &read);
         let thread = std::thread::Builder::new().name("tally-order".into()).spawn(work);
         if let Err(error) = thread {
             let error = StoreError::Unavailable(format!("a thread cannot be started: {error}"));
@@ -225,6 +224,22 @@ impl Orders {
             }
         }
         drop(state);
+        self.shared.read.notify_waiters();
+    }
+
+    /// What the places of each order that is in memory add up to. Asked while nobody commits.
+    pub(crate) fn sums(&self, taken_back: usize) -> HashMap<OrderKey, PlaceSum> {
+        let state = self.state();
+        let read = state.orders.iter().filter_map(|(key, order)| match order {
+            Known::Read(order, _) => Some((key.clone(), order.sum())),
+            Known::Reading(_) => None,
+        });
+        if state.taken_back == taken_back { read.collect() } else { HashMap::new() }
+    }
+
+    /// Has an order read anew by whoever asks next.
+    pub(crate) fn read_anew(&self, order: &OrderKey) {
+        self.state().orders.remove(order);
         self.shared.read.notify_waiters();
     }
 
@@ -301,7 +316,7 @@ impl Orders {
 }
 
 /// The row of a key, if it stands at a place.
-fn row_at(store: &Store, key: &Key, place: &Place) -> Result<Option<Row>, StoreError> {
+pub(crate) fn row_at(store: &Store, key: &Key, place: &Place) -> Result<Option<Row>, StoreError> {
     let Some(bytes) = store.get(&keys::row(key)).map_err(unavailable)? else { return Ok(None) };
     let row = codec::read_row(key, &bytes)?;
     Ok(row.stands(key).is_some_and(|(_, at)| at == *place).then_some(row))
@@ -322,25 +337,4 @@ fn equals_before(store: &Store, standing: &Standing, several: bool) -> Result<u6
     let end = keys::order_entry(&standing.order, &place);
     let found = store.scan((Bound::Included(&start), Bound::Excluded(&end)), usize::MAX, false);
     Ok(found.map_err(unavailable)?.len() as u64)
-}
-
-fn read_order(snapshot: &Snapshot, key: &OrderKey) -> Result<Places, StoreError> {
-    let mut order = Places::default();
-    let prefix = keys::order_prefix(key);
-    let end = keys::after_prefix(&prefix);
-    let mut after: Option<Vec<u8>> = None;
-    loop {
-        let low = after.as_ref().map_or(Bound::Included(&prefix[..]), |after| Bound::Excluded(&after[..]));
-        let rows = snapshot.scan((low, Bound::Excluded(&end[..])), CHUNK_ROWS, false).map_err(unavailable)?;
-        let Some((last, _)) = rows.last() else { return Ok(order) };
-        after = Some(last.to_vec());
-        put_all(&mut order, &rows, prefix.len())?;
-    }
-}
-
-fn put_all(order: &mut Places, rows: &[crate::store::Row], prefix: usize) -> Result<(), StoreError> {
-    for (bytes, _) in rows {
-        order.put(keys::read_number(bytes, prefix).ok_or_else(|| keys::unreadable(bytes))?);
-    }
-    Ok(())
 }

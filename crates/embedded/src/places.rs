@@ -1,8 +1,18 @@
 //! The places of one order, counted: sixteen bytes each, see `keys::place_number`.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use indexset::BTreeSet;
+use tally_core::rows::OrderKey;
+use tally_engine::StoreError;
+
+use crate::ordered::PlaceSum;
+use crate::store::{Row, Snapshot};
+use crate::{keys, unavailable};
+
+/// Places are read in chunks of so many.
+pub(crate) const CHUNK_ROWS: usize = 8_192;
 
 /// The places of one order, as numbers.
 #[derive(Default)]
@@ -10,20 +20,56 @@ pub(crate) struct Places {
     numbers: BTreeSet<u128>,
     /// How many more there are of a place that several have: only where rows came from a store with several servers.
     more: BTreeMap<u128, u64>,
+    /// What all of them add up to, for recounts.
+    sum: PlaceSum,
 }
 
 impl Places {
+    /// Those of an order, from the tables.
+    pub(crate) fn read(snapshot: &Snapshot, key: &OrderKey) -> Result<Self, StoreError> {
+        let mut order = Self::default();
+        let prefix = keys::order_prefix(key);
+        let end = keys::after_prefix(&prefix);
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let low = after.as_ref().map_or(Bound::Included(&prefix[..]), |after| Bound::Excluded(&after[..]));
+            let rows = snapshot.scan((low, Bound::Excluded(&end[..])), CHUNK_ROWS, false).map_err(unavailable)?;
+            let Some((last, _)) = rows.last() else { return Ok(order) };
+            after = Some(last.to_vec());
+            order.put_all(&rows, prefix.len())?;
+        }
+    }
+
+    /// Places as they are in the tables, behind a prefix of so many bytes.
+    pub(crate) fn put_all(&mut self, rows: &[Row], prefix: usize) -> Result<(), StoreError> {
+        for (bytes, _) in rows {
+            self.put(keys::read_number(bytes, prefix).ok_or_else(|| keys::unreadable(bytes))?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sum(&self) -> PlaceSum {
+        self.sum
+    }
+
     pub(crate) fn put(&mut self, place: u128) {
+        self.sum.put(place);
         if !self.numbers.insert(place) {
             *self.more.entry(place).or_default() += 1;
         }
     }
 
     pub(crate) fn remove(&mut self, place: u128) {
-        match self.more.get_mut(&place) {
-            Some(1) => _ = self.more.remove(&place),
-            Some(more) => *more -= 1,
-            None => _ = self.numbers.remove(&place),
+        let was_there = match self.more.get_mut(&place) {
+            Some(1) => self.more.remove(&place).is_some(),
+            Some(more) => {
+                *more -= 1;
+                true
+            }
+            None => self.numbers.remove(&place),
+        };
+        if was_there {
+            self.sum.take(place);
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use tally_core::rows::{BoardKey, Change, Changes, Key, Row, Score, ScoreKey, SequenceKey, Standing, TotalKey};
+use tally_core::rows::{BoardKey, Change, Changes, Key, Place, Row, Score, ScoreKey, SequenceKey, Standing, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
 use tally_core::{Name, ObjectId, SubjectId};
-use tally_engine::{CommitError, Engine, Seen};
+use tally_engine::{CommitError, Engine, Finding, Mend, Seen};
 
 use crate::store::{Batch, by_hand::ByHand};
 use crate::{Embedded, Orders};
@@ -131,4 +131,37 @@ async fn an_order_from_before_something_was_taken_back_does_not_go_with_rows_fro
     let wants = Wants { ranks: last(), ..Wants::default() };
     assert!(engine.read_rows(&wants).unwrap().is_none(), "the board has to be read again");
     assert_eq!(members(&engine).await, 0);
+}
+
+/// What is mended is written past the runner: it lasts when that is told, or it never was.
+#[tokio::test]
+async fn an_order_that_was_mended_while_the_disk_failed_is_mended_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, mut log) = open(folder.path());
+    for (number, who) in ["alice", "bob"].into_iter().enumerate() {
+        commit(&engine, &score(who, number as i64)).await;
+    }
+    let mut batch = Batch::new();
+    let ghost = Place { score: 9, reached: 9, id: "ghost".into() };
+    batch.put(&crate::keys::order_entry(&board().into(), &ghost), b"");
+    engine.store.apply(&batch).unwrap();
+    log.sync(&engine.store);
+    let off = async || {
+        let mut off = 0;
+        engine.audit(&mut |finding| off += usize::from(matches!(finding, Finding::Order { .. }))).await.unwrap();
+        off
+    };
+    assert_eq!((off().await, members(&engine).await), (1, 3));
+
+    let mend = Mend::Order(board().into());
+    let (mended, ()) = tokio::join!(engine.mend(&mend), async { log.fail(&engine.store) });
+    assert!(mended.is_err(), "{mended:?}");
+    log.recover(&engine.store);
+    assert_eq!((off().await, members(&engine).await), (1, 3), "it is as it was");
+    let (mended, ()) = tokio::join!(engine.mend(&mend), async { log.sync(&engine.store) });
+    assert!(mended.unwrap());
+    assert_eq!((off().await, members(&engine).await), (0, 2));
+    drop(engine);
+    let (engine, _log) = open(folder.path());
+    assert_eq!(members(&engine).await, 2, "and lasts");
 }

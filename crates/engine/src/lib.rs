@@ -11,13 +11,15 @@ pub mod follow;
 mod lease;
 pub mod memory;
 mod news;
+pub mod recount;
 pub mod runner;
 mod together;
 
 use std::future::Future;
 
-use tally_core::rows::{Changes, EdgeKey, Key, Row, Side, TotalKey};
+use tally_core::rows::{Changes, EdgeKey, Key, OrderKey, Row, Side, TotalKey};
 use tally_core::time::Stamp;
+use tally_core::verify::Wrong;
 use tally_core::view::{Reading, View, Wants};
 
 pub use clock::{Clock, SystemClock};
@@ -116,13 +118,13 @@ pub struct Page {
 pub enum Finding {
     /// So many rows have been read.
     Progress(u64),
-    /// A total that is not what its edges add up to, both as of one moment.
+    /// A total that is not what its rows add up to, both as of one moment.
     Drift {
         /// The total.
         total: TotalKey,
         /// What it says.
         stored: i64,
-        /// What its edges say.
+        /// What its rows say.
         counted: i64,
     },
     /// An edge that does not stand in its lists, or a list entry without its edge.
@@ -131,6 +133,15 @@ pub enum Finding {
         found: String,
         /// The edge, where it is known and [`Mend::Lists`] can put it right.
         edge: Option<EdgeKey>,
+    },
+    /// Rows that do not agree with each other, as of one moment.
+    Wrong(Wrong),
+    /// An order that is not that of the rows in it. [`Mend::Order`] puts it right.
+    Order {
+        /// What was found, for people.
+        found: String,
+        /// Which order.
+        order: OrderKey,
     },
     /// A part of a total that nobody adds up. [`Mend::Leftover`] takes it away.
     Leftover {
@@ -170,6 +181,8 @@ pub enum Mend {
     Lists(EdgeKey),
     /// What is left of a total and counts nowhere.
     Leftover(TotalKey),
+    /// An order, from its rows.
+    Order(OrderKey),
 }
 
 /// Several batches at once.
@@ -185,6 +198,8 @@ pub struct Lanes {
 /// What an audit read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Audited {
+    /// How many rows of every kind were read, edges among them.
+    pub rows: u64,
     /// How many edges were read.
     pub edges: u64,
     /// How many totals were compared.

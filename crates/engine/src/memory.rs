@@ -12,7 +12,7 @@ use tally_core::view::{Reading, Wants};
 
 use crate::{
     Audited, CommitError, Committed, Engine, Finding, Loaded, Mark, Nature, OrderFrom, Page, Place, Range, Seen,
-    StoreError,
+    StoreError, recount,
 };
 
 /// Rows in ordered maps behind one lock.
@@ -218,6 +218,15 @@ impl Engine for Memory {
 
     async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
         let state = self.state().clone();
+        let wrong = recount::at_one_moment(|ledger| {
+            for kind in ledger.kinds() {
+                let rows = state.rows.iter().filter(|(key, _)| key.kind() == kind);
+                rows.for_each(|(key, row)| ledger.row(key, row));
+            }
+            state.totals.iter().for_each(|(total, stored)| _ = ledger.total(total, *stored));
+            Ok(())
+        })?;
+        recount::tell(wrong, tell);
         let mut counted: HashMap<TotalKey, i64> = HashMap::new();
         let mut edges = 0;
         for (key, row) in &state.rows {
@@ -237,9 +246,10 @@ impl Engine for Memory {
         for (total, counted) in counted {
             tell(Finding::Drift { total, stored: 0, counted });
         }
-        tell(Finding::Progress(edges));
-        let totals = state.totals.keys().filter(|total| total.counts_edges()).count() as u64;
-        Ok(Audited { edges, totals })
+        let rows = state.rows.len() as u64;
+        tell(Finding::Progress(rows));
+        let totals = state.totals.keys().filter(|total| !matches!(total, TotalKey::Counter(_))).count() as u64;
+        Ok(Audited { rows, edges, totals })
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

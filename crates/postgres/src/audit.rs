@@ -10,8 +10,10 @@ use tally_engine::{Audited, Finding, StoreError};
 use tokio_postgres::{Error, Transaction};
 
 use crate::Postgres;
+use crate::agree;
 use crate::error::unavailable;
 use crate::totals::ObjectTotals;
+use crate::trees;
 
 /// Edges in one range.
 const RANGE_EDGES: i64 = 50_000;
@@ -68,7 +70,7 @@ DELETE FROM object_total t USING w
 WHERE t.object = w.object AND t.relation = w.relation AND t.kind = w.kind AND t.shard <> 0
   AND NOT EXISTS (SELECT FROM held WHERE shards > 1)";
 
-type Tell<'a> = &'a mut (dyn FnMut(Finding) + Send);
+pub(crate) type Tell<'a> = &'a mut (dyn FnMut(Finding) + Send);
 
 impl Postgres {
     pub(crate) async fn recount(&self, tell: Tell<'_>) -> Result<Audited, StoreError> {
@@ -84,7 +86,9 @@ impl Postgres {
             objects(&transaction, tell, &mut audited).await?;
             subjects(&transaction, tell, &mut audited).await?;
             leftovers(&transaction, tell).await?;
-            tell(Finding::Progress(audited.edges));
+            agree::rows_of_every_kind(&transaction, tell, &mut audited).await?;
+            trees::orders(&transaction, tell).await?;
+            tell(Finding::Progress(audited.rows));
             Ok(audited)
         };
         auditing.await.map_err(|error: Error| unavailable(&error))
@@ -105,7 +109,7 @@ impl Postgres {
 }
 
 /// What somebody else put there is told of, and does not keep anything else from being mended.
-fn unreadable(tell: Tell<'_>, table: &str, name: &[&str]) {
+pub(crate) fn unreadable(tell: Tell<'_>, table: &str, name: &[&str]) {
     tell(Finding::Stray {
         found: format!("a row of {table} with a name that Tally does not give: {name:?}"),
         edge: None,

@@ -16,7 +16,7 @@ use crate::tree::{END, NODE_HALF, NODE_MAX, TOP, at};
 
 /// Cuts what lies between two places into nodes of a height: new ones, and the first as it is then. Nodes of height 0 are
 /// made of rows; the parts of their order are in the parameters from 6 on.
-fn cut(height: i16, standing: InOrder) -> String {
+pub(crate) fn cut(height: i16, standing: InOrder) -> String {
     let (from, to) = (["$2::int8", "$3::int8"], ["$4::int8", "$5::int8"]);
     // Rows that share a place stay together: two servers may have used one stamp.
     let (table, [down, reached], n, inside) = match height {

@@ -9,11 +9,13 @@
 //! | `fence.rs` | guards for rows that are not there |
 //! | `totals.rs`, `materialize.rs`, `spread.rs` | totals: of objects, of subjects, hot ones |
 //! | `ordered.rs`, `points.rs`, `tree.rs`, `cut.rs`, `orders.rs` | orders: ranks, and pages |
-//! | `scan.rs`, `audit.rs` | pages, and the recount |
+//! | `scan.rs` | pages |
+//! | `audit.rs`, `agree.rs`, `trees.rs` | the recount: edges, rows of every kind, orders |
 //! | `follow.rs` | what servers tell each other |
 //! | `facts.rs` | what an operator wants to know |
 //! | `tables.rs`, `cells.rs`, `rows.rs`, `edges.rs`, `time.rs` | rows as columns |
 
+mod agree;
 mod audit;
 mod cells;
 mod commit;
@@ -40,6 +42,7 @@ mod time;
 mod tls;
 mod totals;
 mod tree;
+mod trees;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -183,6 +186,7 @@ impl Engine for Postgres {
             // Lists are indexes of the edges.
             Mend::Lists(_) => Ok(false),
             Mend::Leftover(total) => self.drop_leftovers(total).await,
+            Mend::Order(order) => self.mend_order(order).await,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Rows of a kind in their order, as SQL: by the columns that are declared. The table has an index of just these.
 
-use tally_core::rows::{OrderKey, Ordered, Place, RowKind, Type};
+use tally_core::rows::{Cells, OrderKey, Ordered, Place, RowKind, Type};
 
 use crate::cells::{Table, table_of, to_text, typed};
 use crate::tree::END;
@@ -32,6 +32,11 @@ impl InOrder {
     /// How many columns name an order.
     pub(crate) fn parts(self) -> usize {
         self.table.keys() - 1
+    }
+
+    /// The columns of `row` that name its order.
+    pub(crate) fn part_names(self, row: &str) -> impl Iterator<Item = String> {
+        self.table.columns().take(self.parts()).map(move |(name, _)| format!("{row}.{name}"))
     }
 
     /// The parameters from `$first` on, each a text, as the parts of an order.
@@ -109,6 +114,16 @@ pub(crate) fn name(order: &OrderKey) -> String {
     name
 }
 
+/// The order that is called so.
+pub(crate) fn read_name(name: &str) -> Option<OrderKey> {
+    let (table, parts) = name.split_once(':')?;
+    let kind = ordered().find(|kind| kind.declared().name == table)?;
+    let parts = parts.split(':').map(|part| part.replace("%3a", ":").replace("%25", "%"));
+    let cells = parts.zip(kind.declared().key).map(|(part, (_, of))| crate::rows::cell(*of, Some(part)));
+    let order = OrderKey::from_cells(kind, &mut Cells::new(cells.collect::<Option<_>>()?))?;
+    (self::name(&order) == name).then_some(order)
+}
+
 /// The parts of an order, as the texts that travel.
 pub(crate) fn parts(order: &OrderKey) -> Vec<String> {
     // No key holds a number that is too large: those are counted from 0.
@@ -136,8 +151,14 @@ mod tests {
     fn orders_are_called_as_the_migration_calls_them() {
         let word = |text| Name::new(text).unwrap();
         let board = BoardKey { board: word("weekly"), season: Timestamp(1_767_571_200_000), levels: false };
-        assert_eq!(name(&board.into()), "score:weekly:1767571200000:false");
-        assert_eq!(name(&OrderKey::Queue(word("sale"))), "ticket:sale");
+        let (board, queue) = (OrderKey::from(board), OrderKey::Queue(word("sale")));
+        for (order, called) in [(board, "score:weekly:1767571200000:false"), (queue, "ticket:sale")] {
+            assert_eq!(name(&order), called);
+            assert_eq!(read_name(called), Some(order));
+        }
+        for called in ["", "score", "score:weekly:0", "score:weekly:0:maybe", "ticket:sale:1", "job:1", "ticket:a b"] {
+            assert_eq!(read_name(called), None, "{called}");
+        }
     }
 
     #[test]

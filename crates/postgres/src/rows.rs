@@ -83,7 +83,7 @@ pub(crate) fn read(kind: RowKind, shown: &str) -> Result<(Key, Row), StoreError>
     Ok((key, row))
 }
 
-fn cell(of: Type, text: Option<String>) -> Option<Cell<'static>> {
+pub(crate) fn cell(of: Type, text: Option<String>) -> Option<Cell<'static>> {
     let Some(text) = text else { return Some(Cell::Null) };
     Some(match of {
         Type::Text => Cell::Text(Cow::Owned(text)),

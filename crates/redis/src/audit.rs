@@ -44,7 +44,7 @@ impl Redis {
         for node in self.masters().await? {
             let mut cursor = "0".to_owned();
             loop {
-                let (next, mut keys) = self.scan_keys(node.as_ref(), &cursor).await?;
+                let (next, mut keys) = self.scan_keys(node.as_ref(), &cursor, "[os]").await?;
                 keys.retain(|key| seen.insert(fingerprint(&[key.as_bytes()])));
                 for keys in keys.chunks(KEYS_AT_ONCE) {
                     for counted in join_all(keys.iter().map(|key| self.recount_key(key))).await {
@@ -61,6 +61,9 @@ impl Redis {
                 }
             }
         }
+        audited.rows = audited.edges;
+        self.rows_of_every_kind(&mut audited, tell).await?;
+        tell(Finding::Progress(audited.rows));
         Ok(audited)
     }
 
@@ -102,9 +105,14 @@ impl Redis {
         })
     }
 
-    async fn scan_keys(&self, node: Option<&(String, u16)>, cursor: &str) -> Result<(String, Vec<String>), StoreError> {
+    pub(crate) async fn scan_keys(
+        &self,
+        node: Option<&(String, u16)>,
+        cursor: &str,
+        what: &str,
+    ) -> Result<(String, Vec<String>), StoreError> {
         let mut command = Cmd::new();
-        command.arg("SCAN").arg(cursor).arg("MATCH").arg(format!("{}:[os]:{{*", self.keys.prefix));
+        command.arg("SCAN").arg(cursor).arg("MATCH").arg(format!("{}:{what}:{{*", self.keys.prefix));
         command.arg("COUNT").arg(1_000);
         let mut answer = items(self.send_to(node, command).await?)?.into_iter();
         let next = some_text(answer.next())?;

@@ -18,6 +18,7 @@
 //! | `facts.rs` | what an operator wants to know, and what is refused |
 //! | `rows.rs`, `words.rs`, `answer.rs`, `slots.rs` | rows as text, what is asked, what is answered, slots |
 
+mod agree;
 mod answer;
 mod audit;
 mod bulk;
@@ -38,6 +39,7 @@ mod numbered;
 mod open;
 mod options;
 mod order_pages;
+mod ordered;
 mod orders;
 mod part;
 mod places;
@@ -210,6 +212,7 @@ impl Engine for Redis {
             Mend::Lists(edge) => self.mend_edge(edge).await,
             // A total is in one place.
             Mend::Leftover(_) => Ok(false),
+            Mend::Order(order) => self.mend_order(order).await,
         }
     }
 

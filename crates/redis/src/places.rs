@@ -68,6 +68,13 @@ impl Hash {
         parts[self.field] = field;
         read_key(self.kind, &parts)
     }
+
+    /// The order in which its rows stand, where they ever do.
+    pub(crate) fn order(&self) -> Option<OrderKey> {
+        let (_, columns) = self.kind.declared().key.split_last()?;
+        let cells = columns.iter().zip(&self.parts).map(|((_, of), text)| Cell::from_text(*of, text));
+        OrderKey::from_cells(self.kind, &mut Cells::new(cells.collect::<Option<_>>()?))
+    }
 }
 
 fn texts(key: &Key) -> Vec<String> {
@@ -174,6 +181,12 @@ impl Keys {
             Home::Spread => vec![self.part(&self.spread(declared, partition))],
             Home::Store => vec![self.part(&self.of_store(declared))],
         }
+    }
+
+    /// The kind of the rows of an entry.
+    pub(crate) fn kind_of(&self, entry: &str) -> Option<RowKind> {
+        let letter = entry.as_bytes().first()?;
+        RowKind::ALL.into_iter().find(|kind| kind.declared().letter == *letter)
     }
 
     /// Reads an entry of a slot back.

@@ -32,6 +32,8 @@ pub(crate) struct Scripts {
     pub(crate) off: Script,
     pub(crate) kinds: Script,
     pub(crate) kinds_parts: Script,
+    pub(crate) ordered: Script,
+    pub(crate) ordered_mend: Script,
 }
 
 impl Default for Scripts {
@@ -55,6 +57,8 @@ impl Default for Scripts {
             off: reads(include_str!("scripts/off.lua")),
             kinds: reads(include_str!("scripts/kinds.lua")),
             kinds_parts: writes(include_str!("scripts/kinds.lua")),
+            ordered: reads(include_str!("scripts/ordered.lua")),
+            ordered_mend: writes(include_str!("scripts/ordered.lua")),
             fence: writes(include_str!("scripts/fence.lua")),
         }
     }

@@ -91,7 +91,7 @@ impl Redis {
     }
 
     /// What there is in a slot, from where the last page ended.
-    async fn entries_of(&self, slot: u16, start: Option<&(u16, String)>) -> Result<Vec<String>, StoreError> {
+    pub(crate) async fn entries_of(&self, slot: u16, start: Option<&(u16, String)>) -> Result<Vec<String>, StoreError> {
         let from = match start {
             Some((first, entry)) if *first == slot => format!("[{entry}"),
             _ => "-".into(),

@@ -26,10 +26,15 @@ pub(crate) fn audit(fleet: &Fleet) -> Vec<String> {
     let (store, history) = (&fleet.world.store, fleet.history.all());
     let mut problems = std::mem::take(&mut store.record().problems);
     let (rows, totals) = store.memory.dump();
-    let mut tell = |finding| {
-        if let Finding::Drift { total, stored, counted } = finding {
-            problems.push(format!("{total:?} is {stored}, and its edges are {counted}"));
+    let mut tell = |finding| match finding {
+        Finding::Progress(_) => {}
+        Finding::Drift { total, stored, counted } => {
+            problems.push(format!("{total:?} is {stored}, and its rows are {counted}"));
         }
+        Finding::Stray { found, .. } | Finding::Leftover { found, .. } | Finding::Order { found, .. } => {
+            problems.push(found);
+        }
+        Finding::Wrong(wrong) => problems.push(wrong.words()),
     };
     now(store.memory.audit(&mut tell)).expect("memory does not fail");
     problems.extend(refusals(&history));

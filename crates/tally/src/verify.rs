@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use tally_core::Refusal;
-use tally_core::command::{Call, Command, Recount, Repair, Step};
+use tally_core::command::{Call, Command, PutRight, Recount, Repair, Step};
 use tally_core::reply::{JobReply, Reply};
-use tally_core::rows::{DriftItem, EdgeKey, Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
+use tally_core::rows::{DriftItem, EdgeKey, Job, JobId, Key, OrderKey, Round, Row, TotalKey, VerifyReport, Work};
+use tally_core::verify::Wrong;
 use tally_core::view::Wants;
 use tally_engine::{Engine, Failure, Finding, Mend, Runner, StoreError};
 
@@ -30,6 +31,7 @@ const ROUNDS_FAILED_MAX: u32 = 5;
 const REPAIRS_AT_ONCE: usize = 64;
 
 /// What a recount found.
+#[derive(Default)]
 pub(crate) struct Found {
     pub(crate) report: VerifyReport,
     /// By how much each total is off, to be added.
@@ -38,6 +40,49 @@ pub(crate) struct Found {
     strays: BTreeSet<EdgeKey>,
     /// Totals of which something is left that counts nowhere.
     leftovers: BTreeSet<TotalKey>,
+    /// Orders that are to be put right.
+    orders: BTreeSet<OrderKey>,
+    /// Rows that do not agree with each other.
+    wrong: Vec<Wrong>,
+}
+
+impl Found {
+    fn take(&mut self, finding: Finding, progress: &mut impl FnMut(u64)) {
+        match finding {
+            Finding::Progress(rows) => progress(rows),
+            Finding::Drift { total, stored, counted } => {
+                self.report.drifted += 1;
+                if self.report.drift.len() < REPORTED_MAX {
+                    self.report.drift.push(DriftItem::new(&total, stored, counted));
+                }
+                self.drifts.push((total, counted - stored));
+            }
+            Finding::Stray { found, edge } => {
+                self.stray(found);
+                // Both sides of one edge may have been found.
+                self.strays.extend(edge);
+            }
+            Finding::Leftover { found, total } => {
+                self.stray(found);
+                self.leftovers.insert(total);
+            }
+            Finding::Order { found, order } => {
+                self.stray(found);
+                self.orders.insert(order);
+            }
+            Finding::Wrong(wrong) => {
+                self.stray(wrong.words());
+                self.wrong.push(wrong);
+            }
+        }
+    }
+
+    fn stray(&mut self, found: String) {
+        self.report.strayed += 1;
+        if self.report.strays.len() < REPORTED_MAX {
+            self.report.strays.push(found);
+        }
+    }
 }
 
 /// Recounts everything, and changes nothing.
@@ -48,34 +93,11 @@ pub(crate) async fn recount<E: Engine>(
     // Reading a whole store is long work on the processor and the disk: not for the event loop.
     let runtime = tokio::runtime::Handle::current();
     let auditing = tokio::task::spawn_blocking(move || {
-        let (mut report, mut drifts) = (VerifyReport::default(), Vec::new());
-        let (mut strays, mut leftovers) = (BTreeSet::new(), BTreeSet::new());
-        let mut tell = |finding| match finding {
-            Finding::Progress(rows) => progress(rows),
-            Finding::Drift { total, stored, counted } => {
-                report.drifted += 1;
-                if report.drift.len() < REPORTED_MAX {
-                    report.drift.push(DriftItem::new(&total, stored, counted));
-                }
-                drifts.push((total, counted - stored));
-            }
-            Finding::Stray { found, edge } => {
-                if report.strays.len() < REPORTED_MAX {
-                    report.strays.push(found);
-                }
-                // Both sides of one edge may have been found.
-                strays.extend(edge);
-            }
-            Finding::Leftover { found, total } => {
-                if report.strays.len() < REPORTED_MAX {
-                    report.strays.push(found);
-                }
-                leftovers.insert(total);
-            }
-        };
-        let audited = runtime.block_on(engine.audit(&mut tell))?;
-        (report.edges, report.totals) = (audited.edges, audited.totals);
-        Ok(Found { report, drifts, strays, leftovers })
+        let mut found = Found::default();
+        let audited = runtime.block_on(engine.audit(&mut |finding| found.take(finding, &mut progress)))?;
+        let report = &mut found.report;
+        (report.rows, report.edges, report.totals) = (audited.rows, audited.edges, audited.totals);
+        Ok(found)
     });
     auditing.await.map_err(|error| StoreError::Broken(format!("the audit stopped: {error}")))?
 }
@@ -215,6 +237,29 @@ impl<E: Engine> Verifying<E> {
         }
         for total in found.leftovers {
             repaired += u64::from(self.engine.mend(&Mend::Leftover(total)).await?);
+        }
+        // Orders first: how many members a level has is counted by way of them.
+        for order in found.orders {
+            repaired += u64::from(self.engine.mend(&Mend::Order(order)).await?);
+        }
+        let (first, others): (Vec<_>, Vec<_>) = found.wrong.into_iter().partition(|wrong| wrong.fact.comes_first());
+        Ok(repaired + self.put_right(round, first).await? + self.put_right(round, others).await?)
+    }
+
+    /// Puts right what rows say of each other, many at once.
+    async fn put_right(&self, round: Round, wrong: Vec<Wrong>) -> Result<u64, Error> {
+        let mut repaired = 0;
+        let repairs = wrong.into_iter().map(|Wrong { fact, who, .. }| async move {
+            self.apply(Command::from(PutRight { found_in: Some(round), fact, who })).await
+        });
+        let mut repairs = stream::iter(repairs).buffer_unordered(REPAIRS_AT_ONCE);
+        while let Some(reply) = repairs.next().await {
+            match reply? {
+                Ok(Reply::Done(done)) => repaired += u64::from(done.changed),
+                Ok(other) => unreachable!("what is put right is done, not {other:?}"),
+                Err(over @ (Refusal::Conflict(_) | Refusal::NotFound(_))) => return Err(over.into()),
+                Err(error) => tracing::error!(%error, "rows that do not agree could not be mended"),
+            }
         }
         Ok(repaired)
     }

@@ -62,6 +62,48 @@ fn a_tampered_count_is_found_and_mended_in_a_folder() {
     finds_and_mends(|args| world.run(&[args, &["--store", &world.url("data")]].concat()));
 }
 
+/// Attendance and boards: a day's count, a bit of it, a level, and somebody in the order of a board who never scored.
+#[test]
+fn attendance_and_boards_that_were_tampered_with_are_found_and_mended() {
+    let world = World::new();
+    world.seed("data", &[]);
+    world.write("tally.toml", "[boards.b]\nties = \"dense\"\n");
+    let url = world.url("data");
+    let on = |args: &[&str]| world.run(&[args, &["--store", &url]].concat());
+    for who in ["alice", "7"] {
+        assert_eq!(on(&["attend", "mark", "daily", who, "--day", "2026-01-02"]).code, 0);
+        assert_eq!(on(&["board", "set", "b", who, "5"]).code, 0);
+    }
+    let sound = on(&["verify"]);
+    assert!(sound.code == 0 && sound.out.contains("everything adds up"), "{sound}");
+    let store = Store::open(&world.path("data"), Options::default()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(b"Pdaily\x002026-01-02", &[9]);
+    // 2026-01-02 is the 20,455th day; whoever is called 7 is bit 7 of chunk 0.
+    batch.delete(&[b"idaily\0", &20_455_u32.to_be_bytes()[..], &0_u64.to_be_bytes()].concat());
+    let board = [b"b\0", &0_u64.to_be_bytes()[..]].concat();
+    let level = [b"w", &board[..], &[1], b"5"].concat();
+    batch.put(&level, &[&[0][..], &5_i64.to_be_bytes(), &7_u64.to_be_bytes()].concat());
+    batch.put(&[&b"vw"[..], &board[..], &[0], &[1; 16], b"ghost"].concat(), b"");
+    store.apply(&batch).unwrap();
+    store.close();
+
+    let found = on(&["verify"]);
+    assert_eq!(found.code, 3, "{found}");
+    for word in
+        ["daily", "2026-01-02", "7, number 7", "2 members have the score 5", "an order in the tables", "--repair"]
+    {
+        assert!(found.out.contains(word), "no `{word}` in: {found}");
+    }
+    let report = on(&["verify", "--repair", "--json"]).any_json();
+    assert!(report["rows"].as_u64() > Some(5) && report["strayed"].as_u64() >= Some(4), "{report}");
+    let mended = on(&["verify"]);
+    assert!(mended.code == 0 && mended.out.contains("everything adds up"), "{mended}");
+    assert_eq!(on(&["attend", "day", "daily", "2026-01-02", "--json"]).json()["count"], 2);
+    let top = on(&["board", "top", "b", "--json"]).json();
+    assert_eq!(top["items"].as_array().map(Vec::len), Some(2), "{top}");
+}
+
 /// Leaves a verification that has begun its first round behind, as a server that was killed does.
 async fn leave_begun(world: &World) -> JobReply {
     let engine = Arc::new(Embedded::open(&world.path("data"), tally::embedded::Options::default()).unwrap());

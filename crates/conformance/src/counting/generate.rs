@@ -26,7 +26,7 @@ const BOARDS: [&str; 4] = ["points", "shared", "dense", "weekly"];
 const LIMITS: [&str; 3] = ["log", "window", "bucket"];
 const BATCH_MAX: usize = 5;
 
-pub(super) fn key(text: &str) -> KeyId {
+pub(crate) fn key(text: &str) -> KeyId {
     KeyId::new(text).expect("keys in cases are valid")
 }
 
@@ -35,7 +35,7 @@ fn limit(of: &str, rate: &str, algorithm: Algorithm) -> LimitDef {
 }
 
 /// One of each thing that can be configured.
-pub(super) fn catalog() -> Catalog {
+pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     catalog.idempotency_ttl_ms = 3_000;
     let counting = &mut catalog;
@@ -67,7 +67,7 @@ pub(super) fn catalog() -> Catalog {
 }
 
 /// The steps of a seed.
-pub(super) fn steps(seed: u64, length: usize) -> Vec<Step> {
+pub(crate) fn steps(seed: u64, length: usize) -> Vec<Step> {
     let mut generator = Generator { random: Random(seed), jobs: Vec::new() };
     let mut now = Timestamp(1_000_000);
     let mut last = Stamp::default();

@@ -38,7 +38,7 @@ pub(super) async fn run<F: EngineFactory>(stand: &Stand<F>, seed: u64, length: u
 }
 
 /// Every row that a scan of all of them gives, in pages of a size.
-pub(super) async fn all_rows<E: Engine>(engine: &E, limit: usize) -> BTreeMap<Key, Row> {
+pub(crate) async fn all_rows<E: Engine>(engine: &E, limit: usize) -> BTreeMap<Key, Row> {
     let mut rows = BTreeMap::new();
     let mut after = None;
     loop {
@@ -71,6 +71,7 @@ async fn same<E: Engine>(engine: &E, oracle: &Memory, limit: usize, said: &str) 
     for before in [0, 1_001_000, 1_010_000, u64::MAX] {
         same_page(engine, oracle, &Range::due(RowKind::Limit, Timestamp(before)), said).await;
     }
+    assert_eq!(crate::auditor::findings(engine).await, Vec::<String>::new(), "{said}: the audit");
     let mut orders: BTreeMap<OrderKey, Vec<Place>> = BTreeMap::new();
     for (order, place) in expected.iter().filter_map(|(key, row)| row.stands(key)) {
         orders.entry(order).or_default().push(place);

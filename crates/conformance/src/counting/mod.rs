@@ -1,7 +1,7 @@
 //! Counting: random histories like the oracle's, each capability like a naive model of it; and one promise of the rows at a time.
 
-mod generate;
-mod lockstep;
+pub(crate) mod generate;
+pub(crate) mod lockstep;
 mod models;
 mod rows;
 

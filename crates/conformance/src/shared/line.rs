@@ -27,7 +27,7 @@ pub(super) struct Break {
 
 /// An engine as one server sees it. Between a load and its commit it gives way to the others now
 /// and then, so that what can come in between does, on a store that never waits too.
-pub(super) struct Line<E> {
+pub(crate) struct Line<E> {
     engine: Arc<E>,
     random: AtomicU64,
     steps: AtomicU64,

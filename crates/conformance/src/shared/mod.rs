@@ -17,7 +17,7 @@ mod once;
 mod order;
 mod ranks;
 mod recorder;
-mod servers;
+pub(crate) mod servers;
 mod stopped;
 mod sweepers;
 mod topics;

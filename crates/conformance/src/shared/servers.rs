@@ -18,14 +18,14 @@ use crate::sweeper::Sweeper;
 use crate::universe::{Dump, Universe};
 
 /// How many there are.
-pub(super) const SERVERS: usize = 3;
+pub(crate) const SERVERS: usize = 3;
 
 /// So far apart are the clocks of two servers that nobody keeps together.
 const APART_MS: u64 = 60 * 60_000;
 
 /// Whose time counts.
 #[derive(Clone, Copy)]
-pub(super) enum Clocks {
+pub(crate) enum Clocks {
     /// Each server has its own, minutes from the others: nothing in the case depends on time.
     Apart,
     /// What comes later must be stamped later. Several machines need a store that knows the time,
@@ -47,21 +47,21 @@ impl Clock for Ticking {
 }
 
 /// One server.
-pub(super) struct Server<F: EngineFactory> {
-    pub(super) engine: Arc<F::Engine>,
-    pub(super) line: Arc<Line<F::Engine>>,
-    pub(super) running: Running,
+pub(crate) struct Server<F: EngineFactory> {
+    pub(crate) engine: Arc<F::Engine>,
+    pub(crate) line: Arc<Line<F::Engine>>,
+    pub(crate) running: Running,
 }
 
 /// Three of them, the first with the clock that is furthest ahead and the last with the one that is
 /// furthest behind.
-pub(super) struct Servers<F: EngineFactory> {
-    pub(super) stand: Stand<F>,
-    pub(super) all: Vec<Server<F>>,
+pub(crate) struct Servers<F: EngineFactory> {
+    pub(crate) stand: Stand<F>,
+    pub(crate) all: Vec<Server<F>>,
 }
 
 impl<F: EngineFactory> Servers<F> {
-    pub(super) async fn start(stand: Stand<F>, clocks: Clocks) -> Self {
+    pub(crate) async fn start(stand: Stand<F>, clocks: Clocks) -> Self {
         let apart = stand.servers() || matches!(clocks, Clocks::Apart);
         let looks = Arc::new(AtomicU64::new(SystemClock.now().0 - APART_MS));
         let mut all: Vec<Server<F>> = Vec::new();
@@ -80,22 +80,22 @@ impl<F: EngineFactory> Servers<F> {
     }
 
     /// The runner of a server, counted round.
-    pub(super) fn runner(&self, number: usize) -> Runner {
+    pub(crate) fn runner(&self, number: usize) -> Runner {
         self.all[number % SERVERS].running.runner.clone()
     }
 
-    pub(super) fn engine(&self, number: usize) -> &Arc<F::Engine> {
+    pub(crate) fn engine(&self, number: usize) -> &Arc<F::Engine> {
         &self.all[number % SERVERS].engine
     }
 
     /// Runs a command on one of them that must not be refused.
-    pub(super) async fn run(&self, number: usize, command: Command) -> Reply {
+    pub(crate) async fn run(&self, number: usize, command: Command) -> Reply {
         answered(&self.runner(number), call(command)).await.reply.expect("nothing here is to be refused")
     }
 
     /// Carries every open job to its end, from one of them. Another may be in its way, so it goes on
     /// until all of them have ended.
-    pub(super) async fn sweep(&self, number: usize, sweep: Sweeper) {
+    pub(crate) async fn sweep(&self, number: usize, sweep: Sweeper) {
         let server = &self.all[number % SERVERS];
         loop {
             match sweep.run(&self.stand, &server.engine, &server.running).await {
@@ -107,7 +107,7 @@ impl<F: EngineFactory> Servers<F> {
     }
 
     /// Stops them. All of them must see one store, it must add up, and be there when it is opened again.
-    pub(super) async fn stop(self, universe: &Universe) -> Dump {
+    pub(crate) async fn stop(self, universe: &Universe) -> Dump {
         let mut engines = Vec::new();
         for Server { engine, line, running } in self.all {
             running.stop().await;
@@ -129,7 +129,7 @@ impl<F: EngineFactory> Servers<F> {
 }
 
 /// Sends a call until it is taken: what was turned away as too much did nothing.
-pub(super) async fn answered(runner: &Runner, call: Call) -> Decided {
+pub(crate) async fn answered(runner: &Runner, call: Call) -> Decided {
     loop {
         match runner.apply(call.clone()).await {
             Ok(decided) => return decided,

@@ -15,7 +15,7 @@ use crate::view::{Stop, View};
 
 /// Ids that are numbers below this are their own bits; all others are numbered from here on.
 /// Numbers far apart would each have a chunk of their own, so only small ones are taken as they are.
-const NUMBERED_FROM: u64 = 1 << 26;
+pub(super) const NUMBERED_FROM: u64 = 1 << 26;
 
 /// The day that it is now where the sheet's days end.
 pub fn today(def: &SheetDef, now: Timestamp) -> Day {
@@ -132,7 +132,7 @@ fn chunk_key(sheet: &Name, day: Day, number: u64) -> ChunkKey {
 }
 
 /// Sets or clears a bit of a day, and keeps the list of the day's chunks, which hardly ever changes.
-fn mark(sheet: &Name, day: Day, number: u64, present: bool, view: &mut View) -> Result<(), Stop> {
+pub(super) fn mark(sheet: &Name, day: Day, number: u64, present: bool, view: &mut View) -> Result<(), Stop> {
     let (chunk, list) = (chunk_key(sheet, day, number), Key::Day(sheet.clone(), day));
     let (row, chunk) = (Key::Chunk(chunk.clone()), chunk.chunk);
     let mut bits = view.kept(&row, Row::into_chunk)?.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Who leads, and who stands where.
 
+pub(crate) mod audit;
 mod def;
 mod page;
 pub mod read;
@@ -19,6 +20,7 @@ use crate::reply::{Answered, Done, NamesMut, Told};
 use crate::time::Timestamp;
 use crate::view::{Stop, View};
 
+pub use audit::Fact;
 pub use def::{BoardDef, Ties};
 pub use read::{Answer, Query};
 pub use rule::{board_key, check_ties, rank_standing};

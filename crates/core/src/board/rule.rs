@@ -132,8 +132,18 @@ pub(crate) fn take(key: &ScoreKey, score: Score, view: &mut View) -> Result<(), 
 }
 
 /// The different scores of a board are a board of their own, in which each stands once.
-fn level_key(board: &BoardKey, score: i64) -> Result<ScoreKey, Refusal> {
+pub(super) fn level_key(board: &BoardKey, score: i64) -> Result<ScoreKey, Refusal> {
     Ok(ScoreKey { board: BoardKey { levels: true, ..board.clone() }, member: SubjectId::new(&score.to_string())? })
+}
+
+/// How many members of a board have a score, which the decision stands on.
+pub(super) fn members_at(board: &BoardKey, score: i64, view: &mut View) -> Result<i64, Stop> {
+    let at = |among| Standing { order: BoardKey { levels: false, ..board.clone() }.into(), score, among };
+    // What is written down cannot be corrected by what the commit tells.
+    let exact = view.set_exact(true);
+    let (first, last) = (view.before(&at(Among::First)), view.before(&at(Among::Last)));
+    view.set_exact(exact);
+    if view.misses() { Err(Stop::Miss) } else { Ok(last.saturating_sub(first).cast_signed()) }
 }
 
 /// One member more or less has this score.

@@ -130,6 +130,35 @@ impl OrderKey {
         cells
     }
 
+    /// Reads back what the keys of rows of a kind begin with.
+    pub fn from_cells(kind: RowKind, from: &mut Cells<'_>) -> Option<Self> {
+        match kind {
+            RowKind::Score => {
+                let (board, season) = (from.name()?, from.time()?);
+                Some(Self::Board(BoardKey { board, season, levels: from.flag()? }))
+            }
+            RowKind::Ticket => Some(Self::Queue(from.name()?)),
+            RowKind::Edge
+            | RowKind::Object
+            | RowKind::Subject
+            | RowKind::Replay
+            | RowKind::Job
+            | RowKind::ApiKey
+            | RowKind::Names
+            | RowKind::Counter
+            | RowKind::Touched
+            | RowKind::Unique
+            | RowKind::Limit
+            | RowKind::Sheet
+            | RowKind::Day
+            | RowKind::Chunk
+            | RowKind::Attendee
+            | RowKind::Board
+            | RowKind::Sequence
+            | RowKind::Entry => None,
+        }
+    }
+
     /// The key of the row that has this id.
     pub fn key(&self, id: &str) -> Option<Key> {
         let kind = self.kind();

@@ -131,6 +131,7 @@ fn rows_stand_where_their_columns_say_and_places_lead_back_to_them() {
         assert_eq!(place.reached.to_string(), text(by.reached));
         let (last, before) = parts.split_last().unwrap();
         assert_eq!((order.kind(), order.to_cells().as_slice()), (key.kind(), before));
+        assert_eq!(OrderKey::from_cells(key.kind(), &mut Cells::new(before.to_vec())).as_ref(), Some(&order));
         assert_eq!(*place.id, *last.to_string());
         assert_eq!(order.key(&place.id).as_ref(), Some(&key));
         assert_eq!(order.row(&place), key.kind().is_its_place().then_some(row), "{key:?}");

@@ -81,6 +81,9 @@ impl Number<'_> {
     /// The mark of counters.
     pub const COUNTER: &'static str = "#";
     const PRESENT: &'static str = "@";
+
+    /// Table, letter and mark of each that is not listed as a row.
+    pub const UNLISTED: [(&'static str, u8, &'static str); 1] = [("attendance_present", b'P', Self::PRESENT)];
 }
 
 impl TotalKey {
@@ -139,6 +142,8 @@ mod tests {
         ] {
             let TotalOf::Number(number) = total.of() else { panic!("{total:?} counts edges") };
             assert_eq!(TotalKey::from_number(number.mark, number.name.clone(), &number.key).as_ref(), Some(&total));
+            let unlisted = Number::UNLISTED.contains(&(number.table, number.letter, number.mark));
+            assert_eq!(unlisted, number.listed.is_none(), "{total:?}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Recounting everything, as a job with a report.
 
+mod fact;
+mod ledger;
 pub mod rows;
 mod rule;
 #[cfg(test)]
@@ -11,9 +13,12 @@ use crate::job::JobReply;
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
 use crate::reply::Done;
-use crate::rows::{Round, TotalKey};
+use crate::rows::{Key, Round, TotalKey};
 use crate::view::{Stop, View};
 
+pub(crate) use fact::Claims;
+pub use fact::{Fact, Judged, Known, Wrong};
+pub use ledger::Ledger;
 pub use rule::Step;
 
 /// Begins to recount everything, or joins whoever does.
@@ -43,7 +48,18 @@ pub struct Repair {
     pub by: i64,
 }
 
-operations!(Verify: Verify, Recount, Repair);
+/// Puts right what rows say of each other, where a recount found that they do not agree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PutRight {
+    /// The round that found it; once that is over, nothing is changed.
+    pub found_in: Option<Round>,
+    /// What is said.
+    pub fact: Fact,
+    /// The row that it is about, where the fact does not name it.
+    pub who: Option<Key>,
+}
+
+operations!(Verify: Verify, Recount, Repair, PutRight);
 
 impl Operation for Verify {
     type Reply = JobReply;
@@ -90,6 +106,26 @@ impl Operation for Repair {
 
     fn decide(&self, _context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
         rule::repair(self.found_in, &self.total, self.by, view)
+    }
+
+    fn about(&self) -> About<'_> {
+        About::system()
+    }
+
+    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        None
+    }
+
+    fn written(&self) -> Option<serde_json::Value> {
+        None
+    }
+}
+
+impl Operation for PutRight {
+    type Reply = Done;
+
+    fn decide(&self, _context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
+        rule::put_right(self, view)
     }
 
     fn about(&self) -> About<'_> {

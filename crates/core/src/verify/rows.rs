@@ -8,27 +8,33 @@ use crate::rows::TotalKey;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VerifyReport {
+    /// Rows of every kind that were read, edges among them.
+    #[serde(default)]
+    pub rows: u64,
     /// Edges that were counted.
     pub edges: u64,
     /// Totals that were compared.
     pub totals: u64,
-    /// Totals that did not equal their edges.
+    /// Totals that did not equal the rows behind them.
     pub drifted: u64,
-    /// Totals that were mended, and edges whose lists were.
+    /// How much was mended: totals, lists of edges, rows that did not agree with others, orders of boards.
     pub repaired: u64,
-    /// Each of them, up to a thousand.
+    /// Each of the totals, up to a thousand.
     pub drift: Vec<DriftItem>,
-    /// Edges and list entries that do not belong together, up to a thousand.
+    /// How many rows, list entries and orders do not belong together.
+    #[serde(default)]
+    pub strayed: u64,
+    /// Each of them, up to a thousand.
     pub strays: Vec<String>,
 }
 
-/// A total that does not equal its edges.
+/// A total that does not equal the rows behind it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DriftItem {
-    /// The relation.
+    /// The relation, or the attendance sheet.
     pub relation: String,
-    /// The object, when the total is an object's.
+    /// The object, when the total is an object's; the day, when it is a sheet's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// The kind, when the total is of one kind.
@@ -39,7 +45,7 @@ pub struct DriftItem {
     pub subject: Option<String>,
     /// What the total said.
     pub stored: i64,
-    /// What its edges say.
+    /// What the rows behind it say.
     pub counted: i64,
 }
 

@@ -12,6 +12,7 @@ use crate::error::Refusal;
 use crate::job::{self, JobReply};
 use crate::reply::Done;
 use crate::rows::{Job, JobId, Key, Round, Row, TotalKey, VerifyReport, Work};
+use crate::verify::PutRight;
 use crate::view::{Stop, View};
 
 /// A step of whoever carries a verification.
@@ -107,13 +108,25 @@ pub(super) fn recount(of: Round, step: &Step, context: &Context<'_>, view: &mut 
 
 /// Adds what a recount found missing, unless the round that found it is over.
 pub(super) fn repair(found_in: Option<Round>, total: &TotalKey, by: i64, view: &mut View) -> Result<Done, Stop> {
-    if let Some(round) = found_in
-        && !matches!(running(round.job, view)?.work, Work::Verify { round: now, .. } if now == round.number)
-    {
-        return Err(over());
-    }
+    still_on(found_in, view)?;
     view.add(total, by)?;
     Ok(Done { changed: by != 0 })
+}
+
+/// Puts right what rows say of each other, by what they are now: it may have come right meanwhile.
+pub(super) fn put_right(command: &PutRight, view: &mut View) -> Result<Done, Stop> {
+    still_on(command.found_in, view)?;
+    Ok(Done { changed: command.fact.put_right(command.who.as_ref(), view)? })
+}
+
+/// Refuses what was found in a round that is over.
+fn still_on(found_in: Option<Round>, view: &mut View) -> Result<(), Stop> {
+    match found_in {
+        Some(round) if !matches!(running(round.job, view)?.work, Work::Verify { round: now, .. } if now == round.number) => {
+            Err(over())
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The job, which the decision stands on.

@@ -12,6 +12,7 @@ mod lost;
 mod names;
 mod network;
 mod numbers;
+mod ordered;
 mod outages;
 mod plans;
 mod queues;

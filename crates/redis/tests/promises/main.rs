@@ -17,6 +17,7 @@ mod network;
 mod nodes;
 mod numbers;
 mod oracle;
+mod ordered;
 mod replicas;
 mod support;
 mod verify;

@@ -210,7 +210,7 @@ async fn recount<E: Engine>(to: &E, tell: Tell<'_>) -> Result<u64, Error> {
         .audit(&mut |finding| match finding {
             Finding::Progress(rows) => tell(CopyProgress { phase: CopyPhase::Recounting, rows }),
             Finding::Drift { .. } => drifted += 1,
-            Finding::Stray { .. } | Finding::Leftover { .. } => strays += 1,
+            Finding::Stray { .. } | Finding::Leftover { .. } | Finding::Order { .. } | Finding::Wrong(_) => strays += 1,
         })
         .await?;
     match (drifted, strays) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally::core::rows::{
-    ApiKey, Attendee, Bits, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key,
-    LimitKey, Names, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Ticket,
+    ApiKey, Attendee, Bits, Board, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId,
+    Key, LimitKey, Names, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, Ticket,
     TicketKey, TicketState, TotalKey, Used, UsedState, Work,
 };
 use tally::core::time::Stamp;
@@ -75,7 +75,7 @@ pub(crate) fn rows() -> BTreeMap<Key, Row> {
 }
 
 /// How many rows [`counted`] has.
-pub(crate) const COUNTED: u64 = 12;
+pub(crate) const COUNTED: u64 = 13;
 
 /// One row of each kind that counting has, and a ticket.
 fn counted() -> BTreeMap<Key, Row> {
@@ -113,6 +113,7 @@ fn counted() -> BTreeMap<Key, Row> {
         (chunk_key(20_000), Row::Chunk(bits.clone())),
         (chunk_key(20_001), Row::Chunk(bits)),
         (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(attendee)),
+        (Key::Board(name("points")), Row::Board(Board { seasons: Vec::new(), dense: false })),
         (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
         (Key::Ticket(TicketKey { room: name("sale"), seq: tally::core::rows::Seq::Given(7) }), Row::Ticket(ticket)),
     ])

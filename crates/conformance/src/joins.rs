@@ -1,12 +1,24 @@
 //! The plainest rule that takes numbers: who joins a room gets the next one, and whoever has one keeps it.
 
 use tally_core::room::rows::queue;
-use tally_core::rows::{Changes, EntryKey, Key, Row, Seq, SequenceKey, Ticket, TicketKey, TicketState};
+use tally_core::rows::{
+    Changes, EntryKey, Key, OrderKey, Place, Row, Seq, SequenceKey, Standing, Ticket, TicketKey, TicketState,
+};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
 use tally_engine::{CommitError, Engine, Mark, Seen};
 
 use crate::sample::{name, subject};
+
+/// The order of who waits in a room.
+pub(crate) fn queue_order(room: &str) -> OrderKey {
+    OrderKey::Queue(name(room))
+}
+
+/// Where a ticket stands in it.
+pub(crate) fn stands_at(room: &str, seq: Seq) -> Standing {
+    Standing::at(queue_order(room), Place::of_number(seq))
+}
 
 pub(crate) fn ticket_key(room: &str, seq: Seq) -> Key {
     Key::Ticket(TicketKey { room: name(room), seq })
@@ -68,18 +80,64 @@ impl Joins {
         self.numbers.push((room.to_owned(), seq));
     }
 
+    /// A ticket that was given before waits no more.
+    pub(crate) fn leave(&mut self, room: &str, seq: u64, who: &str) {
+        let key = ticket_key(room, Seq::Given(seq));
+        let Row::Ticket(waiting) = ticket(who) else { panic!("it is a ticket") };
+        self.view.fill_row(key.clone(), Some(Row::Ticket(waiting.clone())));
+        let left = Ticket { state: TicketState::Left, ..waiting };
+        self.view.set(key, Some(Row::Ticket(left))).expect("it was loaded");
+    }
+
+    /// Loads the position of each who joins, and then these.
+    async fn load_positions<E: Engine>(
+        &mut self,
+        engine: &E,
+        others: &[Standing],
+    ) -> Result<Vec<Standing>, CommitError> {
+        let mut ranks: Vec<Standing> = self.numbers.iter().map(|(room, seq)| stands_at(room, *seq)).collect();
+        ranks.extend_from_slice(others);
+        let loaded = engine.load(&Wants { ranks: ranks.clone(), ..Wants::default() }).await?;
+        for (standing, before) in ranks.iter().zip(loaded.ranks) {
+            self.view.fill_rank(standing.clone(), before);
+        }
+        Ok(ranks)
+    }
+
+    /// Has the commit tell the position of each, and then these.
+    pub(crate) async fn show<E: Engine>(&mut self, engine: &E, others: &[Standing]) -> Result<(), CommitError> {
+        let ranks = self.load_positions(engine, others).await?;
+        ranks.iter().for_each(|standing| self.view.tell_rank(standing));
+        assert_eq!(self.view.told_ranks(), ranks, "each once");
+        Ok(())
+    }
+
+    /// Has the commit stand on the position of each.
+    pub(crate) async fn hold<E: Engine>(&mut self, engine: &E) -> Result<(), CommitError> {
+        let ranks = self.load_positions(engine, &[]).await?;
+        ranks.iter().for_each(|standing| self.view.hold_rank(standing));
+        Ok(())
+    }
+
     pub(crate) fn changes(&self) -> Changes {
         self.view.changes(Stamp(1))
     }
 
     /// The number of each.
     pub(crate) async fn commit<E: Engine>(&self, engine: &E) -> Result<Vec<u64>, CommitError> {
+        Ok(self.commit_told(engine).await?.0)
+    }
+
+    /// The same, and the ranks that were told.
+    pub(crate) async fn commit_told<E: Engine>(&self, engine: &E) -> Result<(Vec<u64>, Vec<u64>), CommitError> {
         let changes = self.changes();
         let (mut firsts, mut mark) = (Vec::new(), self.mark);
+        let mut ranks: Vec<u64> = self.view.told_ranks().iter().map(|told| self.view.final_rank(told)).collect();
         if !changes.is_empty() {
             let committed = engine.commit(Seen { mark: self.mark, view: &self.view }, &changes).await?;
             assert_eq!(committed.numbers.len(), changes.numbers.len(), "every sequence is told");
             (firsts, mark) = (committed.numbers, committed.mark);
+            ranks = committed.ranks.unwrap_or(ranks);
         }
         let first = |room: &str| {
             let place = changes.numbers.iter().position(|(taken, _)| *taken == sequence(room));
@@ -87,7 +145,7 @@ impl Joins {
         };
         let numbers = self.numbers.iter().map(|(room, seq)| seq.given(first(room))).collect();
         engine.settle(mark).await?;
-        Ok(numbers)
+        Ok((numbers, ranks))
     }
 }
 

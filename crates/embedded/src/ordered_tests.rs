@@ -37,7 +37,10 @@ fn row(order: &OrderKey, number: u64) -> (Key, Row) {
                 joined_at: Timestamp(1),
                 alive_until: Timestamp(2),
             };
-            (Key::Ticket(TicketKey { room: room.clone(), seq: number }), Row::Ticket(ticket))
+            (
+                Key::Ticket(TicketKey { room: room.clone(), seq: tally_core::rows::Seq::Given(number) }),
+                Row::Ticket(ticket),
+            )
         }
     }
 }
@@ -56,7 +59,7 @@ async fn filled(engine: &Embedded, rows: u64) {
     for order in orders() {
         let rows = (0..rows).map(|number| row(&order, number));
         let rows = rows.map(|(key, row)| (key, Change { before: None, after: Some(row) })).collect();
-        let changes = Changes { rows, adds: Vec::new(), stamp: Stamp(1) };
+        let changes = Changes { rows, stamp: Stamp(1), ..Changes::default() };
         let mark = engine.load(&Wants::default()).await.unwrap().mark;
         engine.commit(Seen { mark, view: &View::default() }, &changes).await.unwrap();
     }
@@ -119,7 +122,7 @@ async fn a_row_that_stands_no_more_has_no_place() {
     let engine = Embedded::open(folder.path(), Options::default()).unwrap();
     filled(&engine, 20).await;
     let order = OrderKey::Queue(name("sale"));
-    let place = TicketKey { room: name("sale"), seq: 6 }.place();
+    let place = TicketKey { room: name("sale"), seq: tally_core::rows::Seq::Given(6) }.place();
     let mut batch = Batch::new();
     batch.put(&keys::order_entry(&order, &place), b"");
     engine.store.apply(&batch).unwrap();

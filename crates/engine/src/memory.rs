@@ -176,7 +176,8 @@ impl Engine for Memory {
         let totals = totals.collect();
         state.stamp = state.stamp.max(changes.stamp);
         state.mark = Mark(state.mark.0 + 1);
-        let ranks = seen.view.told_ranks().iter().map(|standing| state.before(standing)).collect();
+        let ranks = changes.standings(seen.view.told_ranks(), &numbers);
+        let ranks = ranks.iter().map(|standing| state.before(standing)).collect();
         Ok(Committed { mark: state.mark, totals: Some(totals), ranks: Some(ranks), numbers })
     }
 

@@ -148,9 +148,9 @@ impl Postgres {
     ) -> Result<Committed, CommitError> {
         let numbers = self.was_committed(lane).await?.ok_or(CommitError::Conflict)?;
         let totals = changes.adds.iter().map(|(key, _)| key.clone()).collect();
-        let wants = Wants { totals, ranks: seen.view.told_ranks().to_vec(), ..Wants::default() };
-        let loaded = self.read(&wants).await?;
         let numbers = plan.numbers.read(&numbers);
+        let ranks = changes.standings(seen.view.told_ranks(), &numbers);
+        let loaded = self.read(&Wants { totals, ranks, ..Wants::default() }).await?;
         Ok(Committed { mark: Mark::default(), totals: Some(loaded.totals), ranks: Some(loaded.ranks), numbers })
     }
 
@@ -167,6 +167,16 @@ impl Postgres {
         let mut totals: Vec<i64> =
             changes.adds.iter().map(|(key, _)| seen.view.final_total(key).unwrap_or_default()).collect();
         let mut answers = answers.iter().rev();
+        let mut ranks = vec![0; seen.view.told_ranks().len()];
+        for (_, points) in plan.ranks.kinds().rev() {
+            let found: Vec<i64> = answers.next().map(|rows| rows[0].get(0)).unwrap_or_default();
+            for (place, rank) in points.places.iter().zip(found) {
+                // Behind those that are told are those that are checked.
+                if let Some(told) = ranks.get_mut(*place) {
+                    *told = rank.unsigned_abs();
+                }
+            }
+        }
         // Rows that carry numbers, which tell nothing.
         answers.by_ref().take(plan.numbered().count()).for_each(drop);
         let mut answers = answers.map(|rows| &rows[0]);
@@ -175,16 +185,6 @@ impl Postgres {
             && let Some(row) = answers.next()
         {
             numbers = plan.numbers.read(&row.get::<_, Vec<i64>>(0));
-        }
-        let mut ranks = vec![0; seen.view.told_ranks().len()];
-        for (_, points) in plan.ranks.kinds().rev() {
-            let found: Vec<i64> = answers.next().map(|row| row.get(0)).unwrap_or_default();
-            for (place, rank) in points.places.iter().zip(found) {
-                // Behind those that are told are those that are checked.
-                if let Some(told) = ranks.get_mut(*place) {
-                    *told = rank.unsigned_abs();
-                }
-            }
         }
         if !plan.nodes.is_empty() {
             if let Some(row) = answers.next() {
@@ -317,16 +317,17 @@ async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lane, stamp: S
         step(tree::put_roots().into(), plan.nodes.names());
         step(tree::add_to_nodes().into(), plan.nodes.values());
     }
-    for (kind, points) in plan.ranks.kinds() {
-        if let Some(standing) = InOrder::of(kind) {
-            step(tree::tell_ranks(standing).into(), points.with_expected());
-        }
-    }
     if !plan.numbers.is_empty() {
         step(numbers::TAKE.into(), plan.numbers.values(&lane.id));
     }
     for ((table, sql), columns) in &numbered {
         step(sql(*table).into(), columns.iter().map(|column| column as _).collect());
+    }
+    // Last, since rows that carry numbers stand in orders too.
+    for (kind, points) in plan.ranks.kinds() {
+        if let Some(standing) = InOrder::of(kind) {
+            step(tree::tell_ranks(standing).into(), points.at_commit(kind));
+        }
     }
     run(connection, &steps).await
 }

@@ -96,9 +96,14 @@ impl Table {
 
     /// Rows as they travel, each with its sequence.
     fn rows_with_sequence(self) -> String {
-        let Declared { kind, key, home, .. } = self.declared();
+        let key: Vec<String> = self.columns().take(self.keys()).map(|(name, _)| format!("w.{name}")).collect();
+        format!("{} JOIN sequence s ON {}", self.rows(self.width(), 1), self.is_sequence(&key))
+    }
+
+    /// `s` is the sequence of rows whose keys begin with these parts.
+    pub(crate) fn is_sequence(self, key: &[String]) -> String {
+        let Declared { kind, home, .. } = self.declared();
         let (name, Home::With(home)) = (kind.sequence().unwrap_or_default(), home) else { return String::new() };
-        let rows = self.rows(self.width(), 1);
-        format!("{rows} JOIN sequence s ON s.home = w.{} AND s.name = '{name}'", key[*home].0)
+        format!("s.home = {} AND s.name = '{name}'", key[*home])
     }
 }

@@ -86,7 +86,7 @@ impl<'a> Plan<'a> {
         plan.put_totals(seen, changes, spread);
         plan.nodes = Moves::new(changes);
         plan.nodes.orders().keys().for_each(|order| plan.fences.count_on(order));
-        plan.ranks = Asked::shown(seen.view);
+        plan.ranks = Asked::shown(seen.view, changes);
         Ok(plan)
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Points<'a> {
     /// A list for each part of an order.
     parts: Vec<Vec<String>>,
     expected: Vec<Option<i64>>,
+    /// Of a point whose number the commit takes, how many of those taken come after it.
+    after: Vec<Option<i64>>,
     /// Where in the answer each goes.
     pub(crate) places: Vec<usize>,
 }
@@ -30,21 +32,24 @@ impl<'a> Asked<'a> {
     /// What a load asks for.
     pub(crate) fn wanted(standings: &'a [Standing]) -> Self {
         let mut asked = Self::default();
-        standings.iter().enumerate().for_each(|(place, standing)| asked.push(standing, place, None));
+        standings.iter().enumerate().for_each(|(place, standing)| asked.push(standing, place, [None; 2]));
         asked
     }
 
     /// The ranks that a commit tells, and behind them those that it checks, as they must be after it.
-    pub(crate) fn shown(view: &'a View) -> Self {
-        let mut asked = Self::wanted(view.told_ranks());
-        for (place, (standing, _)) in (view.told_ranks().len()..).zip(view.seen_ranks()) {
-            asked.push(standing, place, i64::try_from(view.final_rank(standing)).ok());
+    pub(crate) fn shown(view: &'a View, changes: &Changes) -> Self {
+        let mut asked = Self::default();
+        let told = view.told_ranks().iter().map(|standing| (standing, None));
+        let checked = view.seen_ranks().map(|(standing, _)| (standing, i64::try_from(view.final_rank(standing)).ok()));
+        for (place, (standing, expected)) in told.chain(checked).enumerate() {
+            let after = changes.taken_at(standing).map(|(_, count, at)| i64::from(count - 1 - at));
+            asked.push(standing, place, [expected, after]);
         }
         asked
     }
 
-    fn push(&mut self, standing: &'a Standing, place: usize, expected: Option<i64>) {
-        self.0.entry(standing.order.kind()).or_default().push(standing, place, expected);
+    fn push(&mut self, standing: &'a Standing, place: usize, at_commit: [Option<i64>; 2]) {
+        self.0.entry(standing.order.kind()).or_default().push(standing, place, at_commit);
     }
 
     pub(crate) fn kinds(&self) -> impl DoubleEndedIterator<Item = (RowKind, &Points<'a>)> {
@@ -59,7 +64,7 @@ impl<'a> Asked<'a> {
 
 impl<'a> Points<'a> {
     /// Where nobody stands before it who does not stand before it in the order.
-    fn push(&mut self, standing: &'a Standing, place: usize, expected: Option<i64>) {
+    fn push(&mut self, standing: &'a Standing, place: usize, [expected, after]: [Option<i64>; 2]) {
         let (reached, id) = match &standing.among {
             Among::First => (-1, ""),
             Among::Last => (i64::MAX, ""),
@@ -73,6 +78,7 @@ impl<'a> Points<'a> {
         self.parts.resize_with(parts.len(), Vec::new);
         self.parts.iter_mut().zip(parts).for_each(|(list, part)| list.push(part));
         self.expected.push(expected);
+        self.after.push(after);
         self.places.push(place);
     }
 
@@ -84,9 +90,12 @@ impl<'a> Points<'a> {
     }
 
     /// The arrays of [`crate::tree::tell_ranks`].
-    pub(crate) fn with_expected(&self) -> Vec<&(dyn ToSql + Sync)> {
+    pub(crate) fn at_commit(&self, kind: RowKind) -> Vec<&(dyn ToSql + Sync)> {
         let mut values = self.values();
         values.push(&self.expected);
+        if kind.sequence().is_some() {
+            values.push(&self.after);
+        }
         values
     }
 }

@@ -76,16 +76,29 @@ pub(crate) fn add_to_nodes() -> String {
 /// SQL for a list of how many stand before points in orders of one kind of rows, named by the parameters from `$first` on: see
 /// `points.rs`.
 pub(crate) fn ranks(standing: InOrder, first: usize) -> String {
+    ranks_with(standing, first, None)
+}
+
+/// The same, where points may wait for numbers that were just taken: how many of those come after each is in parameter `$after`.
+fn ranks_with(standing: InOrder, first: usize, after: Option<usize>) -> String {
     let parts: Vec<String> = (0..standing.parts()).map(|number| format!("part{number}")).collect();
     let types = ["text", "int8", "int8", "text"].into_iter().chain(parts.iter().map(|_| "text"));
-    let arrays: Vec<String> = types.zip(first..).map(|(of, n)| format!("${n}::{of}[]")).collect();
+    let mut arrays: Vec<String> = types.zip(first..).map(|(of, n)| format!("${n}::{of}[]")).collect();
     let typed: Vec<String> =
         standing.typed_parts().iter().zip(&parts).map(|(part, name)| format!("{part} AS {name}")).collect();
+    let mut names = parts.join(", ");
+    let mut reached = "w.reached".to_owned();
+    if let Some(after) = after {
+        arrays.push(format!("${after}::int8[]"));
+        names.push_str(", after");
+        let is_sequence = standing.table().is_sequence(&standing.typed_parts());
+        let given = format!("SELECT s.last - w.after FROM sequence s WHERE {is_sequence}");
+        reached = format!("coalesce(({given}), w.reached) AS reached");
+    }
     let points = format!(
-        "(SELECT w.in_order, w.down, w.reached, w.id, {} FROM unnest({}) AS w(in_order, down, reached, id, {}) OFFSET 0) AS w",
+        "(SELECT w.in_order, w.down, {reached}, w.id, {} FROM unnest({}) AS w(in_order, down, reached, id, {names}) OFFSET 0) AS w",
         typed.join(", "),
         arrays.join(", "),
-        parts.join(", ")
     );
     let mut sums = Vec::new();
     let mut nodes = String::new();
@@ -118,7 +131,7 @@ pub(crate) fn tell_ranks(standing: InOrder) -> String {
              SELECT FROM unnest(r.ranks, ${}::int8[]) AS w(n, expected) WHERE w.n <> w.expected))
          FROM (SELECT {} AS ranks OFFSET 0) AS r",
         5 + standing.parts(),
-        ranks(standing, 1)
+        ranks_with(standing, 1, standing.table().declared().kind.sequence().map(|_| 6 + standing.parts()))
     )
 }
 

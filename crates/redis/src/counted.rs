@@ -1,6 +1,6 @@
 //! What a commit changes beyond rows that are one text: numbers, orders, what is due, and what it takes of sequences.
 
-use tally_core::rows::{Change, Changes, Key, Row};
+use tally_core::rows::{Change, Changes, Key, Row, Standing};
 use tally_core::view::View;
 use tally_engine::StoreError;
 
@@ -90,6 +90,7 @@ impl Plan<'_> {
                 hash
             }
         };
+        self.change_order(key, change);
         self.change_due(&home, key, change)?;
         Ok(true)
     }
@@ -105,20 +106,25 @@ impl Plan<'_> {
         for (place, standing) in view.told_ranks().iter().enumerate() {
             let (order, [among, score, element]) = (self.keys.order(&standing.order), point_words(standing));
             self.by.push(view.moved_before(standing));
-            self.part(&order).tell(totals + place, "r", &[K(&order), T(&among), T(&score), T(&element)]);
+            // One whose number is given by this very commit.
+            let gapped = Gapped::element(self.keys, standing);
+            let element = gapped.as_ref().map_or(T(&element), G);
+            self.part(&order).tell(totals + place, "r", &[K(&order), T(&among), T(&score), element]);
         }
     }
 
     /// Where a row stands.
     pub(crate) fn change_order(&mut self, key: &Key, change: &Change) {
         let Some(moved) = change.moves(key) else { return };
-        let order = self.keys.order(&moved.order);
+        let (keys, order) = (self.keys, self.keys.order(&moved.order));
         let part = self.part(&order);
         if let Some(was) = moved.before {
             part.change("x", &[K(&order), T(&element(&was))]);
         }
         if let Some(will) = moved.after {
-            part.change("z", &[K(&order), T(&element(&will)), T(&order_score(will.score))]);
+            let (score, usual) = (order_score(will.score), element(&will));
+            let gapped = Gapped::element(keys, &Standing::at(moved.order, will));
+            part.change("z", &[K(&order), gapped.as_ref().map_or(T(&usual), G), T(&score)]);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Texts in which numbers are missing: those that the commit takes of a sequence, and that the script knows.
 
 use serde::Serialize;
-use tally_core::rows::{Cell, Home, Key, Row};
+use tally_core::rows::{Cell, Home, Key, Row, Standing};
 use tally_engine::StoreError;
 
 use crate::keys::Keys;
@@ -11,13 +11,36 @@ use crate::places::{Place, due_member};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Gapped {
     pub(crate) text: String,
-    /// Places in the text, and which of those that are taken.
-    pub(crate) gaps: Vec<(usize, u32)>,
+    pub(crate) gaps: Vec<Gap>,
     /// Where the last number that was given is kept: a hash and its field.
     pub(crate) sequence: (String, String),
 }
 
+/// Where in a text a number belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Gap {
+    /// So much of the text comes before it.
+    pub(crate) at: usize,
+    /// Which of those that are taken.
+    pub(crate) place: u32,
+    /// How it is written, as `scripts/fill.lua` knows it.
+    pub(crate) form: &'static str,
+}
+
+/// As usual.
+const DECIMAL: &str = "d";
+/// As in an order: sixteen digits, so that texts are in the order of numbers.
+const DIGITS: &str = "x";
+
 impl Gapped {
+    /// A row's element in an order, as `orders::element` has it; none where its number is not missing.
+    pub(crate) fn element(keys: &Keys, standing: &Standing) -> Option<Self> {
+        let (sequence, place) = standing.taken()?;
+        let Place::Field(hash, field) = keys.place(&sequence.key()) else { return None };
+        let gaps = [DIGITS, DECIMAL].map(|form| Gap { at: 0, place, form }).to_vec();
+        Some(Self { text: String::new(), gaps, sequence: (hash, field) })
+    }
+
     /// The field of a row.
     pub(crate) fn field(keys: &Keys, key: &Key, field: String) -> Result<Self, StoreError> {
         let declared = key.kind().declared();
@@ -25,7 +48,9 @@ impl Gapped {
         let mut gapped = Self { text: field, ..Self::of(keys, key)? };
         for (part, cell) in key.to_cells().iter().enumerate() {
             match cell {
-                Cell::Taken(place) if Some(part) == last => gapped.gaps.push((0, *place)),
+                Cell::Taken(place) if Some(part) == last => {
+                    gapped.gaps.push(Gap { at: 0, place: *place, form: DECIMAL })
+                }
                 Cell::Taken(_) => return Err(StoreError::Broken(format!("a key of Redis cannot wait for {key:?}"))),
                 _ => {}
             }
@@ -79,7 +104,7 @@ impl Gapped {
     /// Here belongs a number, if it is missing.
     fn gap(&mut self, cell: &Cell<'_>) -> bool {
         if let Cell::Taken(place) = cell {
-            self.gaps.push((self.text.len(), *place));
+            self.gaps.push(Gap { at: self.text.len(), place: *place, form: DECIMAL });
         }
         matches!(cell, Cell::Taken(_))
     }
@@ -108,6 +133,7 @@ mod tests {
     #[test]
     fn a_text_without_gaps_is_the_usual_one() {
         let keys = Keys::new("tally", true);
+        let gap = |at, place| Gap { at, place, form: DECIMAL };
         let (room, subject) = (Name::new("sale").unwrap(), SubjectId::new("a\"nn").unwrap());
         let ticket = Row::Ticket(Ticket {
             subject: subject.clone(),
@@ -124,12 +150,16 @@ mod tests {
         let key = Key::Ticket(TicketKey { room: room.clone(), seq: Seq::Taken(3) });
         let Place::Field(hash, field) = keys.place(&key) else { panic!("a ticket is a field") };
         let field = Gapped::field(&keys, &key, field).unwrap();
-        assert_eq!((hash.as_str(), field.text.as_str(), field.gaps), ("tally:ticket:{sale}", "", vec![(0, 3)]));
+        assert_eq!((hash.as_str(), field.text.as_str(), field.gaps), ("tally:ticket:{sale}", "", vec![gap(0, 3)]));
         assert_eq!(field.sequence, ("tally:sequence:{sale}".to_owned(), "queue".to_owned()));
-        assert_eq!(Gapped::due_member(&keys, &key).unwrap().gaps, [(5, 3)]);
+        assert_eq!(Gapped::due_member(&keys, &key).unwrap().gaps, [gap(5, 3)]);
+        let (order, place) = Row::stands(&ticket, &key).unwrap();
+        let element = Gapped::element(&keys, &Standing::at(order, place)).unwrap();
+        assert_eq!(element.gaps, [Gap { form: DIGITS, ..gap(0, 3) }, gap(0, 3)]);
+        assert_eq!(element.sequence, ("tally:sequence:{sale}".to_owned(), "queue".to_owned()));
 
         let key = Key::Entry(EntryKey { room, subject, token: "t".into() });
         let row = Gapped::row(&keys, &key, &Row::Entry(Seq::Taken(9))).unwrap();
-        assert_eq!((row.text.as_str(), row.gaps), ("", vec![(0, 9)]));
+        assert_eq!((row.text.as_str(), row.gaps), ("", vec![gap(0, 9)]));
     }
 }

@@ -1,6 +1,6 @@
 //! One slot's share of a commit or of a load: its keys, each once, and words that name them by place.
 
-use crate::gaps::Gapped;
+use crate::gaps::{Gap, Gapped};
 use crate::numbered::Numbered;
 use crate::words::{Ask, Words};
 
@@ -45,7 +45,7 @@ pub(crate) struct Part {
     pub(crate) checks: Words,
     pub(crate) changes: Words,
     pub(crate) tells: Words,
-    /// Numbers of sequences that belong into checks and changes.
+    /// Numbers of sequences that belong into checks, changes and what is told.
     pub(crate) fills: Words,
     /// Of how many sequences it takes some.
     pub(crate) takes: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Part {
     pub(crate) bulk_told: Vec<usize>,
 }
 
-/// A word of a check or a change.
+/// A word of a check, a change or what is told.
 pub(crate) enum Word<'a> {
     /// A key, by its place.
     Key(&'a str),
@@ -85,18 +85,19 @@ impl Part {
         push(&mut self.table, &mut self.changes, words);
     }
 
-    /// Writes down which numbers belong into the next words of the checks or the changes: the last ones first, so that those before
+    /// Writes down which numbers belong into the next words of the checks, the changes or what is told: the last ones first, so that those before
     /// them keep their places.
     fn fill(&mut self, section: &str, next: usize, words: &[Word<'_>]) {
         for (offset, word) in words.iter().enumerate() {
             if let Word::Gapped(Gapped { gaps, sequence: (hash, field), .. }) = word {
-                for (at, place) in gaps.iter().rev() {
+                for Gap { at, place, form } in gaps.iter().rev() {
                     self.fills.number(self.table.place(hash));
                     self.fills.push(field);
                     self.fills.digits("", u64::from(*place));
                     self.fills.push(section);
                     self.fills.number(next + offset);
                     self.fills.number(*at);
+                    self.fills.push(form);
                 }
             }
         }
@@ -106,6 +107,7 @@ impl Part {
     pub(crate) fn tell(&mut self, addition: usize, op: &str, words: &[Word<'_>]) {
         self.told.push(addition);
         self.tells.push(op);
+        self.fill("t", self.tells.len(), words);
         push(&mut self.table, &mut self.tells, words);
     }
 

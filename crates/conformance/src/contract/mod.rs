@@ -7,6 +7,7 @@ mod due;
 mod ids;
 mod numbers;
 mod orders;
+mod queues;
 mod ranges;
 mod reopen;
 mod rows;
@@ -80,6 +81,11 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             a_number_that_is_not_taken_is_refused,
             a_sequence_ends_where_numbers_are_exact,
             a_sequence_goes_on_when_reopened;
+        queues:
+            who_joins_is_told_its_position,
+            positions_in_several_rooms_of_one_commit,
+            a_queue_and_a_board_of_one_commit,
+            conflict_on_a_position_that_was_decided_on;
         reopen:
             reopening_keeps_everything,
             reopening_keeps_the_newest_stamp,

@@ -15,6 +15,7 @@ mod lists;
 mod numbers;
 mod once;
 mod order;
+mod queues;
 mod ranks;
 mod recorder;
 pub(crate) mod servers;
@@ -44,6 +45,9 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
         numbers:
             numbers_of_three_servers_are_dense_in_order_and_without_conflict,
             sequences_of_three_servers_do_not_meet;
+        queues:
+            a_position_is_exact_at_its_commit_and_joins_do_not_conflict,
+            positions_while_others_leave_are_of_one_moment;
         once:
             one_answer_for_one_idempotency_key_on_any_server;
         ended:

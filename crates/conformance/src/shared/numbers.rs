@@ -18,7 +18,7 @@ const ROUNDS: usize = 20;
 const CONFLICTS_MAX: usize = 100;
 
 /// An engine for each server, where the store can have several.
-async fn servers<F: EngineFactory>(stand: &Stand<F>) -> Vec<Arc<F::Engine>> {
+pub(super) async fn servers<F: EngineFactory>(stand: &Stand<F>) -> Vec<Arc<F::Engine>> {
     let mut engines: Vec<Arc<F::Engine>> = Vec::new();
     for _ in 0..SERVERS {
         let engine = match engines.first() {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Name, SubjectId};
-use crate::rows::{NUMBER_MAX, Place, Seq, SequenceKey};
+use crate::rows::{Place, Seq, SequenceKey};
 use crate::time::Timestamp;
 
 /// The sequence that numbers a room's tickets.
@@ -26,14 +26,7 @@ pub struct TicketKey {
 impl TicketKey {
     /// Where it stands while it waits.
     pub fn place(&self) -> Place {
-        match self.seq {
-            Seq::Given(seq) => Place { score: 0, reached: seq, id: seq.to_string().into() },
-            // One that is to be given is behind all that were.
-            Seq::Taken(at) => {
-                let reached = NUMBER_MAX + 1 + u64::from(at);
-                Place { score: 0, reached, id: reached.to_string().into() }
-            }
-        }
+        Place::of_number(self.seq)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, Cells};
 use super::declared::{Home, RowKind};
-use super::{Change, Changes, Key, Row};
+use super::{Among, Change, Changes, Key, Place, Row, Standing};
 
 /// The largest number of a sequence, which every store and every client can hold exactly.
 pub const NUMBER_MAX: u64 = 1 << 53;
@@ -113,7 +113,51 @@ impl Row {
     }
 }
 
+impl Place {
+    /// Where a row stands whose place goes by its number alone. One that is to be given is behind all that were.
+    pub fn of_number(seq: Seq) -> Self {
+        let reached = match seq {
+            Seq::Given(number) => number,
+            Seq::Taken(at) => NUMBER_MAX + 1 + u64::from(at),
+        };
+        Self { score: 0, reached, id: reached.to_string().into() }
+    }
+}
+
+impl Standing {
+    /// The sequence whose number it waits for, and which of those that are taken.
+    pub fn taken(&self) -> Option<(SequenceKey, u32)> {
+        let kind = self.order.kind();
+        let (name, Home::With(home)) = (kind.sequence()?, kind.declared().home) else { return None };
+        let Among::At { reached, .. } = &self.among else { return None };
+        let place = u32::try_from(reached.checked_sub(NUMBER_MAX + 1)?).ok()?;
+        let home = self.order.to_cells().into_iter().nth(home)?.to_string();
+        Some((SequenceKey { home, name: name.to_owned() }, place))
+    }
+}
+
 impl Changes {
+    /// Which of the sequences a point waits for, how many are taken of it, and which of them it is. One that is not among them
+    /// is behind all of them, as it stands.
+    pub fn taken_at(&self, standing: &Standing) -> Option<(usize, u32, u32)> {
+        let (sequence, at) = standing.taken()?;
+        let place = self.numbers.iter().position(|(taken, _)| *taken == sequence)?;
+        let (_, count) = self.numbers[place];
+        (at < count).then_some((place, count, at))
+    }
+
+    /// Points with their numbers filled in, where the first of each sequence is this.
+    pub fn standings(&self, standings: &[Standing], first: &[u64]) -> Vec<Standing> {
+        let given = |standing: &Standing| {
+            let taken = self.taken_at(standing).and_then(|(place, _, at)| Some(first.get(place)? + u64::from(at)));
+            match taken {
+                Some(number) => Standing::at(standing.order.clone(), Place::of_number(Seq::Given(number))),
+                None => standing.clone(),
+            }
+        };
+        standings.iter().map(given).collect()
+    }
+
     /// Whether there are rows whose numbers the store is to fill in.
     fn carries(&self) -> bool {
         self.rows.iter().any(|(key, change)| key.is_taken() || change.after.as_ref().is_some_and(Row::is_taken))

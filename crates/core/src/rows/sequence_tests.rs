@@ -88,3 +88,29 @@ fn a_sequence_begins_with_one_and_ends_somewhere() {
     assert_eq!(SequenceKey::take(NUMBER_MAX - 1, 2), None);
     assert_eq!(SequenceKey::take(u64::MAX, 1), None);
 }
+
+#[test]
+fn points_get_the_numbers_that_are_taken_there() {
+    let queue = |name: &str, seq| {
+        let order = OrderKey::Queue(Name::new(name).unwrap());
+        Standing::at(order, Place::of_number(seq))
+    };
+    let board = BoardKey { board: room(), season: Timestamp(0), levels: false };
+    let score = Standing::at(board.into(), Place::of_number(Seq::Taken(0)));
+    let end = Standing::end(OrderKey::Queue(room()));
+    let points = [
+        queue("sale", Seq::Taken(1)),
+        queue("sale", Seq::Given(7)),
+        // Behind all that are taken, and of a room where none are.
+        queue("sale", Seq::Taken(2)),
+        queue("gate", Seq::Taken(0)),
+        score.clone(),
+        end.clone(),
+    ];
+    let mut expected = points.to_vec();
+    expected[0] = queue("sale", Seq::Given(41));
+    let changes = taking(2, Vec::new());
+    assert_eq!(changes.standings(&points, &[40]), expected);
+    assert_eq!(changes.taken_at(&points[0]), Some((0, 2, 1)));
+    assert_eq!([score.taken(), end.taken()], [None, None]);
+}

@@ -9,7 +9,7 @@
 //! Where neither holds the batch is *torn*, and is to be decided again on one load.
 
 use super::{Slot, State, View};
-use crate::rows::{Key, Standing, TotalKey};
+use crate::rows::{Key, Row, Standing, TotalKey};
 
 /// One thing that a call looked at.
 #[derive(Clone, Debug)]
@@ -257,7 +257,9 @@ impl View {
     fn miss_again(&mut self, look: &Look) {
         match look {
             Look::Row(key) => {
-                if let Some(slot) = self.rows.get_mut(key).filter(|slot| slot.state != State::Missing) {
+                // No store has one whose number is not given yet.
+                let may_load = |slot: &&mut Slot<Option<Row>>| slot.state != State::Missing && !key.is_taken();
+                if let Some(slot) = self.rows.get_mut(key).filter(may_load) {
                     slot.state = State::Missing;
                     self.missing.rows.push(key.clone());
                 }

@@ -3,7 +3,7 @@
 use super::{Reading, Stop, View};
 use crate::id::Name;
 use crate::room::rows::queue;
-use crate::rows::{EntryKey, Key, Row, Seq, SequenceKey, Ticket, TicketKey, TicketState};
+use crate::rows::{EntryKey, Key, OrderKey, Place, Row, Seq, SequenceKey, Standing, Ticket, TicketKey, TicketState};
 use crate::time::{Stamp, Timestamp};
 use crate::view::Moment;
 use crate::{SubjectId, view::Wants};
@@ -126,4 +126,67 @@ fn numbers_alone_are_something_to_commit() {
     let mut view = empty(Reading::Lean, &[]);
     view.take_number(&queue(&room("sale")));
     assert!(!view.changes(Stamp(1)).is_empty());
+}
+
+fn stands(seq: Seq) -> Standing {
+    Standing::at(OrderKey::Queue(room("sale")), Place::of_number(seq))
+}
+
+/// Joins, and shows how many wait before.
+fn position(view: &mut View, who: &str) -> u64 {
+    let seq = join(view, who).unwrap();
+    view.before(&stands(seq))
+}
+
+/// The runner moves what was shown by how far what the commit tells is from what the view comes to.
+#[test]
+fn a_position_is_corrected_to_that_of_its_own_call() {
+    let mut view = empty(Reading::Lean, &["a", "b", "c"]);
+    let first = ticket_key(Seq::Given(1));
+    view.fill_row(first.clone(), ticket("x"));
+    let mut shown = Vec::new();
+    for who in ["a", "b"] {
+        let start = view.savepoint();
+        shown.push((stands(Seq::Taken(shown.len() as u32)), position(&mut view, who)));
+        view.end_command(start, true);
+    }
+    let start = view.savepoint();
+    view.set(first, None).unwrap();
+    view.end_command(start, true);
+    let start = view.savepoint();
+    shown.push((stands(Seq::Taken(2)), position(&mut view, "c")));
+    view.end_command(start, true);
+    let told: Vec<Standing> = shown.iter().map(|(standing, _)| standing.clone()).collect();
+    let moments = view.judge().moments;
+    assert_eq!(view.told_ranks(), told);
+    assert_eq!(moments[0], Moment::Commit(vec![told[0].clone()]));
+    // Seven waited, of whom the first has left: right after the commit these have six, seven and eight before them.
+    let at_commit = [6_u64, 7, 8];
+    let corrected = shown
+        .iter()
+        .zip(at_commit)
+        .map(|((standing, shown), told)| shown.wrapping_add(told.wrapping_sub(view.final_rank(standing))));
+    assert_eq!(corrected.collect::<Vec<_>>(), [7, 8, 8], "the first two joined before it left");
+}
+
+#[test]
+fn a_position_that_is_loaded_is_behind_all_that_wait() {
+    let mut view = empty(Reading::Whole, &["a", "b"]);
+    for (place, who) in ["a", "b"].into_iter().enumerate() {
+        view.fill_rank(stands(Seq::Taken(place as u32)), 7);
+        assert_eq!(position(&mut view, who), 7 + place as u64);
+    }
+    assert_eq!(view.final_rank(&stands(Seq::Taken(0))), 7, "who comes later stands behind");
+}
+
+#[test]
+fn a_rehearsed_position_is_loaded_without_a_row_that_nobody_has() {
+    let mut view = empty(Reading::Lean, &["a"]);
+    let start = view.savepoint();
+    assert_eq!(position(&mut view, "a"), 0);
+    view.row(&ticket_key(Seq::Taken(0))).unwrap();
+    view.rollback(start);
+    view.end_command(start, true);
+    let missing = view.take_missing();
+    assert_eq!((missing.rows, missing.ranks), (vec![entry_key("a")], vec![stands(Seq::Taken(0))]));
 }

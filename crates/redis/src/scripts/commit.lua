@@ -29,6 +29,7 @@ if mode == 'prepare' then
   if kept then
     -- Written again, so that who waits for replicas waits until they have it.
     call('HSET', open, letter .. transaction, kept)
+    fill(base, 12, first, changes, tells)
     return tell(KEYS, base, ARGV, tells, groups - 1, {'done'})
   end
   if ring.find(KEYS[2], number) then return {'cancelled'} end
@@ -47,7 +48,7 @@ else
 end
 if ring.is_over(KEYS[2], number) then return {'cancelled'} end
 
-fill(base, 12, first, changes)
+fill(base, 12, first, changes, tells)
 
 local shared, exclusive, intended = {}, {}, {}
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally::core::rows::{
-    ApiKey, Attendee, Bits, Board, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId, Key,
-    LimitKey, Names, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey,
+    ApiKey, Attendee, Bits, Board, BoardKey, Change, Changes, ChunkKey, CountKey, Edge, EdgeKey, Forgotten, Job, JobId,
+    Key, LimitKey, Names, Object, Replay, ReplayKey, Role, Row, Score, ScoreKey, Sketch, Subject, Suspension, TotalKey,
     Used, UsedState, Work,
 };
 use tally::core::time::Stamp;

@@ -87,6 +87,7 @@ fn attendance_and_boards_that_were_tampered_with_are_found_and_mended() {
     batch.put(&[&b"vw"[..], &board[..], &[0], &[1; 16], b"ghost"].concat(), b"");
     store.apply(&batch).unwrap();
     store.close();
+    drop(store);
 
     let found = on(&["verify"]);
     assert_eq!(found.code, 3, "{found}");

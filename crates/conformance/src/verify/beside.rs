@@ -24,20 +24,21 @@ const DAY: Day = Day(20_000);
 
 /// Everybody comes and goes, scores, and is forgotten now and then.
 fn command(random: &mut Random) -> Command {
-    let who = subject(*random.pick(&["ann", "bob", "7", "70000", "cid", "dan"]));
+    let who = *random.pick(&["ann", "bob", "7", "70000", "cid", "dan"]);
+    let who = subject(who);
     match random.below(100) {
         0..=49 => {
-            let sheet = name(*random.pick(&["daily", "daily", "gym"]));
+            let sheet = *random.pick(&["daily", "daily", "gym"]);
             let (day, present) = (Some(Day(DAY.0 + random.below(3) as u32)), random.percent(60));
-            Command::from(Attend { sheet, day, subject: who, present })
+            Command::from(Attend { sheet: name(sheet), day, subject: who, present })
         }
         50..=95 => {
-            let board = name(*random.pick(&["dense", "dense", "points", "shared"]));
+            let board = *random.pick(&["dense", "dense", "points", "shared"]);
             let change = match random.below(8) {
                 0 => ScoreChange::Leave,
                 number => ScoreChange::To(number as i64 % 3),
             };
-            Command::from(ChangeScore { board, member: who, change })
+            Command::from(ChangeScore { board: name(board), member: who, change })
         }
         _ => Command::from(Forget { subject: who }),
     }

@@ -19,7 +19,7 @@ use crate::world::{
 };
 
 fn expected() -> CopyReport {
-    let (edges, totals, resumed_rows) = (16, 18, 0);
+    let (edges, totals, resumed_rows) = (16, 20, 0);
     let (rows, counting) = (22 + COUNTED, COUNTED);
     CopyReport {
         rows,

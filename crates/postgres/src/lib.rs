@@ -37,6 +37,7 @@ mod points;
 mod rows;
 mod scan;
 mod schema;
+mod send;
 mod spread;
 mod time;
 mod tls;

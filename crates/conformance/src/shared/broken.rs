@@ -224,18 +224,31 @@ const PASSING: &str = "two_who_pass_each_other_are_told_of_one_order";
 const CLOCKS: &str = "no_servers_clock_gets_into_the_store";
 const ORDER: &str = "a_later_like_is_listed_first_whatever_the_clocks_say";
 
-#[test]
-fn a_store_that_is_right_passes_with_three_engines_on_it() {
-    for (case, _) in super::cases::<Flaw>() {
-        assert!(passes(Flaw::None, case), "{case}");
+/// What is about leases and news, which servers on this store have none of: each of its engines is alone.
+const TOGETHER: [&str; 5] = [
+    "what_is_due_is_done_once_by_three_servers",
+    "what_a_dead_server_had_is_taken_over",
+    "what_is_due_goes_by_the_time_of_the_store",
+    "a_server_that_lost_its_lease_acts_late_and_changes_nothing",
+    "a_topic_is_told_to_those_who_watch_it",
+];
+
+fn passes_every_case(flaw: Flaw) {
+    let cases = super::cases::<Flaw>();
+    assert!(TOGETHER.iter().all(|known| cases.iter().any(|(case, _)| case == known)));
+    for (case, _) in cases.iter().filter(|(case, _)| !TOGETHER.contains(case)) {
+        assert!(passes(flaw, case), "{case}");
     }
 }
 
 #[test]
+fn a_store_that_is_right_passes_with_three_engines_on_it() {
+    passes_every_case(Flaw::None);
+}
+
+#[test]
 fn a_store_that_loads_in_parts_and_says_so_passes() {
-    for (case, _) in super::cases::<Flaw>() {
-        assert!(passes(Flaw::SaysThatItLoadsInParts, case), "{case}");
-    }
+    passes_every_case(Flaw::SaysThatItLoadsInParts);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod cell;
 mod columns;
 mod declared;
 mod due;
+mod implied;
 mod order;
 mod sequence;
 #[cfg(test)]

@@ -1,32 +1,32 @@
 //! `tally import redis`: sets become edges, drifted counters are reported, and doing it again changes nothing.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use redis::cluster::ClusterClient;
 use serde_json::{Value, json};
 use tally_testing::redis::Options;
 use tally_testing::{Cluster, Redis, free_address};
 
-use crate::world::{KEY, Ran, World, until};
+use crate::world::{KEY, Ran, World};
 
 const SETS: &str = "comment:{}:liked_by";
 
 /// A world with an empty store, and a Redis to import from.
-struct Old {
-    world: World,
-    redis: Redis,
+pub(super) struct Old {
+    pub(super) world: World,
+    pub(super) redis: Redis,
 }
 
 impl Old {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let world = World::new();
         world.seed("data", &[]);
         Self { world, redis: Redis::start(Options::default()).unwrap() }
     }
 
     /// Does some commands in the old Redis, each as a person types it.
-    fn ask(&self, commands: &[&str]) {
+    pub(super) fn ask(&self, commands: &[&str]) {
         for command in commands {
             let words: Vec<&str> = command.split(' ').collect();
             let answer = self.redis.ask(&words).unwrap();
@@ -35,48 +35,48 @@ impl Old {
     }
 
     /// An import into the store, not started yet.
-    fn command(&self, args: &[&str]) -> Command {
+    pub(super) fn command(&self, args: &[&str]) -> Command {
         let (url, store) = (self.redis.url(), self.world.url("data"));
         let mut command = self.world.tally();
         command.args(["import", "redis", "--url", &url, "--sets", SETS, "--store", &store]).args(args);
         command
     }
 
-    fn import(&self, args: &[&str]) -> Ran {
+    pub(super) fn import(&self, args: &[&str]) -> Ran {
         crate::world::ran(&mut self.command(args))
     }
 
     /// An import's report, whatever its exit code.
-    fn report(&self, args: &[&str]) -> Value {
+    pub(super) fn report(&self, args: &[&str]) -> Value {
         self.import(&[args, &["--json"]].concat()).any_json()
     }
 
-    fn count(&self, object: &str) -> i64 {
+    pub(super) fn count(&self, object: &str) -> i64 {
         let store = self.world.url("data");
         let answer = self.world.run(&["count", "like", object, "--json", "--store", &store]).json();
         answer["count"].as_i64().unwrap()
     }
 
-    fn subjects(&self, object: &str) -> Vec<String> {
+    pub(super) fn subjects(&self, object: &str) -> Vec<String> {
         let store = self.world.url("data");
         let list = self.world.run(&["list", "like", "--object", object, "--all", "--json", "--store", &store]).json();
         let items = list["items"].as_array().unwrap().iter();
         items.map(|item| item["subject"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn is_sound(&self) {
+    pub(super) fn is_sound(&self) {
         let verified = self.world.run(&["verify", "--store", &self.world.url("data")]);
         assert_eq!(verified.code, 0, "{verified}");
     }
 
     /// State files that are left.
-    fn states(&self) -> Vec<PathBuf> {
+    pub(super) fn states(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.world.path("")).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.to_string_lossy().contains("tally-import-")).collect()
     }
 }
 
-fn sums(report: &Value) -> [i64; 6] {
+pub(super) fn sums(report: &Value) -> [i64; 6] {
     ["objects", "members", "added", "present", "refused", "disagreed"].map(|name| report[name].as_i64().unwrap())
 }
 
@@ -267,108 +267,6 @@ fn keys_that_are_no_sets_are_skipped_and_sorted_sets_keep_their_order() {
     let skips = report["skips"].to_string();
     assert!(skips.contains("of type string") && skips.contains("of type list"), "{skips}");
     assert_eq!(old.subjects("comment:3"), ["c", "b", "a"], "newest first");
-}
-
-/// Fills the old Redis with one large set, one large sorted set and many small ones.
-fn fill(old: &Old, small: usize, large: usize) {
-    let users: Vec<String> = (0..large).map(|n| format!("user:{n}")).collect();
-    for some in users.chunks(5_000) {
-        let some = some.iter().map(String::as_str);
-        let words: Vec<&str> = ["SADD", "comment:hot:liked_by"].into_iter().chain(some.clone()).collect();
-        old.redis.ask(&words).unwrap();
-        // Many have the same score, more than one page of them.
-        let scored = some.flat_map(|user| [if user.len() < 9 { "1" } else { "2" }, user]);
-        old.redis.ask(&["ZADD", "comment:sorted:liked_by"].into_iter().chain(scored).collect::<Vec<_>>()).unwrap();
-    }
-    let script = "for n = 1, ARGV[1] do redis.call('SADD', 'comment:' .. n .. ':liked_by', 'a', 'b' .. n)
-        redis.call('SET', 'comment:' .. n .. ':likes_count', n % 100 == 0 and 3 or 2) end";
-    old.redis.ask(&["EVAL", script, "0", &small.to_string()]).unwrap();
-}
-
-#[test]
-fn an_import_that_was_killed_goes_on() {
-    killed_and_again(4_000, 2_500, "{\"at\":{\"pass\":\"sets\"");
-}
-
-#[test]
-fn an_import_that_was_killed_inside_a_large_set_goes_on() {
-    killed_and_again(100, 12_000, "\"large\":[{");
-}
-
-/// Kills an import when its state says so, and lets the next one finish.
-fn killed_and_again(small: usize, large: usize, when: &str) {
-    let old = Old::new();
-    fill(&old, small, large);
-    let mut child = old.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    until("it is under way", || {
-        let text = old.states().first().map(|path| std::fs::read_to_string(path).unwrap()).unwrap_or_default();
-        (text.contains(when) || child.try_wait().unwrap().is_some()).then_some(())
-    });
-    // SIGKILL, wherever it is.
-    child.kill().unwrap();
-    assert!(!child.wait().unwrap().success(), "it ended before it could be killed");
-    let report = old.report(&[]);
-    let (members, drifted) = ((small * 2 + large * 2) as i64, (small / 100) as i64);
-    let [objects, read, added, present, refused, disagreed] = sums(&report);
-    assert_eq!((objects, read, refused, disagreed), (small as i64 + 2, members, 0, drifted), "{report}");
-    assert_eq!((added + present, &report["resumed"]), (members, &json!(true)), "{report}");
-    assert_eq!(report["disagreements"].as_array().unwrap().len() as i64, drifted, "the report covers all of it");
-    assert_eq!((old.count("comment:hot"), old.count("comment:sorted")), (large as i64, large as i64));
-    assert!(old.states().is_empty());
-    old.is_sound();
-}
-
-#[test]
-fn an_import_that_goes_on_into_a_store_that_was_emptied_begins_anew() {
-    let old = Old::new();
-    fill(&old, 4_000, 2_500);
-    let mut child = old.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    until("it is under way", || {
-        let text = old.states().first().map(|path| std::fs::read_to_string(path).unwrap()).unwrap_or_default();
-        (text.contains("\"newest\":[[") || child.try_wait().unwrap().is_some()).then_some(())
-    });
-    child.kill().unwrap();
-    assert!(!child.wait().unwrap().success(), "it ended before it could be killed");
-    std::fs::remove_dir_all(old.world.path("data")).unwrap();
-    old.world.seed("data", &[]);
-    let ran = old.import(&["--json"]);
-    let report = ran.any_json();
-    assert_eq!((&report["resumed"], &report["added"]), (&json!(false), &json!(13_000)), "{ran}");
-    assert!(ran.err.contains("is no longer there, so all of it is read again"), "{ran}");
-    assert_eq!((old.count("comment:hot"), old.count("comment:sorted"), old.count("comment:7")), (2_500, 2_500, 2));
-    assert!(old.states().is_empty());
-    old.is_sound();
-}
-
-#[test]
-fn a_state_is_good_for_one_import_of_one_run_of_redis() {
-    let mut old = Old::new();
-    fill(&old, 2_000, 3_000);
-    let killed = |old: &Old| {
-        let mut child = old.command(&["--state", "mine"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        until("it is under way", || {
-            let text = std::fs::read_to_string(old.world.path("mine")).unwrap_or_default();
-            (text.contains("\"at\"") || child.try_wait().unwrap().is_some()).then_some(())
-        });
-        child.kill().unwrap();
-        assert!(!child.wait().unwrap().success(), "it ended before it could be killed");
-    };
-    killed(&old);
-    old.import(&["--state", "mine", "--relation", "bookmark"]).fails(2, "is of another import, of comment:{}");
-    let restarted = old.report(&["--state", "mine", "--restart"]);
-    assert_eq!((&restarted["resumed"], &restarted["members"]), (&json!(false), &json!(10_000)));
-    assert!(!old.world.path("mine").exists());
-
-    // Redis forgets what its cursors meant when it is started again. Here it has nothing afterwards.
-    killed(&old);
-    old.redis.restart().unwrap();
-    old.ask(&["SADD comment:1:liked_by a"]);
-    let anew = old.report(&["--state", "mine"]);
-    assert_eq!((&anew["resumed"], &anew["members"]), (&json!(false), &json!(1)));
-
-    let notes = old.world.write("notes", "mine, not yours\n");
-    old.import(&["--state", "notes"]).fails(2, "is not the state of an import");
-    assert_eq!(std::fs::read_to_string(notes).unwrap(), "mine, not yours\n");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod counting;
 mod data;
 mod doctor;
 mod import;
+mod import_again;
 mod keys;
 mod postgres;
 mod redis;

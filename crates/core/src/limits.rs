@@ -39,8 +39,6 @@ pub const CONDITION_CHARS_MAX: usize = 2_000;
 pub const UNIQUE_MEMBERS_MAX: usize = 1_000;
 /// Keys in one union.
 pub const UNION_KEYS_MAX: usize = 400;
-/// Days in one question about attendance.
-pub const ATTENDANCE_DAYS_MAX: usize = 400;
 /// Scores are between plus and minus this, which every store and every client can hold exactly.
 pub const SCORE_MAX: i64 = 1 << 53;
 /// Neighbours on either side of a member.

@@ -19,11 +19,15 @@ pub trait Operation: Clone + Into<Command> {
     /// What the rest of the house has to know of it.
     fn about(&self) -> About<'_>;
 
-    /// Who acts, where the caller says who: a user's token may say `me`.
-    fn acting_mut(&mut self) -> Option<&mut SubjectId>;
+    /// Who acts, where the caller says who: a user's token may say `me`. Forgotten, `me` is refused as a name.
+    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+        None
+    }
 
-    /// As a client writes it in a batch, see [`crate::batch::Written`]; none where it cannot be in one.
-    fn written(&self) -> Option<serde_json::Value>;
+    /// As a client writes it in a batch, see [`crate::batch::Written`]. Forgotten, it cannot be in one.
+    fn written(&self) -> Option<serde_json::Value> {
+        None
+    }
 }
 
 /// What the rest of the house has to know of an operation.

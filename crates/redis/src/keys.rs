@@ -9,8 +9,8 @@
 //! | `tally:s:{alice}:like`, `…:hidden` | sorted set | what alice likes, newest first |
 //! | `tally:o:{…}:.off`, `tally:s:{…}:.off` | hash | by how much a total differs from its list; never, but by a repair |
 //! | `tally:object:{post:42}`, `tally:subject:{alice}`, … | JSON | rows with a key of their own, see `places.rs` |
-//! | `tally:counter:{post:42}`, `tally:attendee:{daily}`, … | hash | rows of one kind that are kept together, by the last part of their keys |
-//! | `tally:attendance_present:{daily}` | hash | numbers that are no rows |
+//! | `tally:counter:{post:42}`, `tally:score:{points}`, … | hash | rows of one kind that are kept together, by the last part of their keys |
+//! | a total that counts no edges, by its table | hash | numbers that are no rows |
 //! | `tally:ticket:{sale}:order`, `tally:score:{weekly}:…:order` | sorted set | ids of rows that stand in an order, behind what they reached |
 //! | `tally:replay:{r7}` | hash | rows that are spread |
 //! | `tally:job:{sys}`, `tally:api_key:{sys}`, … | hash | rows of which there are few |

@@ -25,7 +25,10 @@ pub use audit::{Fact, Owner};
 pub use def::SheetDef;
 pub use read::{Answer, Query};
 pub use rule::{current_streak, longest_streak, run_up_to, today};
-pub(crate) use rule::{forget, take_back};
+pub(crate) use rule::{forget, forget_step};
+
+/// Days in one question.
+pub const DAYS_MAX: usize = 400;
 
 /// Says that a subject was there on a day, or was not.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{current_streak, days, longest_streak, run_up_to, today};
+use super::{DAYS_MAX, current_streak, days, longest_streak, run_up_to, today};
 use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
-use crate::limits::ATTENDANCE_DAYS_MAX;
 use crate::permission::Permission;
 use crate::query::{Ask, Question, questions};
 use crate::read::{Halt, Sight};
@@ -94,8 +93,8 @@ impl Question for DaysQuery {
 
     fn read(&self, sight: &mut Sight<'_>) -> Result<DaysAnswer, Halt> {
         sight.catalog.sheet(&self.sheet)?;
-        if self.days.is_empty() || self.days.len() > ATTENDANCE_DAYS_MAX {
-            return Err(Refusal::bad_request(format!("days are 1 to {ATTENDANCE_DAYS_MAX}")).into());
+        if self.days.is_empty() || self.days.len() > DAYS_MAX {
+            return Err(Refusal::bad_request(format!("days are 1 to {DAYS_MAX}")).into());
         }
         let mut days = self.days.clone();
         days.sort_unstable();

@@ -16,6 +16,8 @@ use crate::view::{Stop, View};
 /// Ids that are numbers below this are their own bits; all others are numbered from here on.
 /// Numbers far apart would each have a chunk of their own, so only small ones are taken as they are.
 pub(super) const NUMBERED_FROM: u64 = 1 << 26;
+/// Days that one step of forgetting takes back.
+const DAYS_PER_STEP: usize = 100;
 
 /// The day that it is now where the sheet's days end.
 pub fn today(def: &SheetDef, now: Timestamp) -> Day {
@@ -101,6 +103,23 @@ pub(crate) fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Resu
     attendee.days = Bits::default();
     view.set_uncounted(row, Some(Row::Attendee(attendee)))?;
     Ok(true)
+}
+
+/// Takes back some of the days that were forgotten. Says whether there are more.
+pub(crate) fn forget_step(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
+    let row = Key::Attendee(sheet.clone(), subject.clone());
+    let Some(mut attendee) = view.kept(&row, Row::into_attendee)? else { return Ok(false) };
+    let days: Vec<u32> = attendee.forgotten.bitmap().iter().take(DAYS_PER_STEP + 1).collect();
+    let now = days.iter().take(DAYS_PER_STEP);
+    crate::subject::forget::each(now.map(|day| take_back(sheet, Day(*day), attendee.number, view).map(|()| false)))?;
+    if days.is_empty() {
+        return Ok(false);
+    }
+    days.iter().take(DAYS_PER_STEP).for_each(|day| attendee.forgotten.set(*day, false));
+    // Its number is not given to anybody else; but who had it is forgotten.
+    let stays = !attendee.days.is_empty() || !attendee.forgotten.is_empty();
+    view.set_uncounted(row, stays.then_some(Row::Attendee(attendee)))?;
+    Ok(days.len() > DAYS_PER_STEP)
 }
 
 /// Takes a forgotten day back from the day itself.

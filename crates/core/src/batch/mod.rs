@@ -6,7 +6,6 @@ mod tests;
 mod written;
 
 use crate::decide::Context;
-use crate::id::SubjectId;
 use crate::operation::{About, Operation, Wakes, operations};
 use crate::reply::BatchReply;
 use crate::view::{Stop, View};
@@ -43,14 +42,6 @@ impl Operation for Batch {
         let wakes = self.commands.iter().map(|command| command.wakes()).fold(Wakes::default(), Wakes::and);
         About { wakes, ..About::system().weighing(self.commands.len()) }
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 impl Operation for Rehearse {
@@ -62,13 +53,5 @@ impl Operation for Rehearse {
 
     fn about(&self) -> About<'_> {
         About::system().weighing(self.commands.len())
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }

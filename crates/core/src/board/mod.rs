@@ -99,14 +99,6 @@ impl Operation for RankAnew {
     fn about(&self) -> About<'_> {
         About::system()
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 /// A member of a board after a write.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::decide::Context;
-use crate::id::{KeyId, Name, SubjectId};
+use crate::id::{KeyId, Name};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
 use crate::reply::{Answered, NamesMut, Told};
@@ -44,10 +44,6 @@ impl Operation for Add {
 
     fn about(&self) -> About<'_> {
         About::caller(Permission::Count).key(&self.key).counted(self.counter.as_str(), self.key.as_str())
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
     }
 
     fn written(&self) -> Option<serde_json::Value> {

@@ -8,7 +8,6 @@ mod rule;
 mod tests;
 
 use crate::decide::Context;
-use crate::id::SubjectId;
 use crate::operation::{About, Operation, operations};
 use crate::reply::Done;
 use crate::rows::{EdgeKey, JobId};
@@ -49,14 +48,6 @@ impl Operation for Sweep {
     fn about(&self) -> About<'_> {
         About::system().weighing(self.edges.len())
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 impl Operation for ExpireJobs {
@@ -68,13 +59,5 @@ impl Operation for ExpireJobs {
 
     fn about(&self) -> About<'_> {
         About::system().weighing(self.jobs.len())
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }

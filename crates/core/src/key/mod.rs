@@ -7,7 +7,6 @@ mod rule;
 mod tests;
 
 use crate::decide::Context;
-use crate::id::SubjectId;
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
 use crate::reply::Done;
@@ -44,14 +43,6 @@ impl Operation for PutApiKey {
     fn about(&self) -> About<'_> {
         About::caller(Permission::ManageKeys).changes_keys()
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 impl Operation for RevokeApiKey {
@@ -63,13 +54,5 @@ impl Operation for RevokeApiKey {
 
     fn about(&self) -> About<'_> {
         About::caller(Permission::ManageKeys).changes_keys()
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }

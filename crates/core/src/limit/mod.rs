@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::decide::Context;
-use crate::id::{KeyId, Name, SubjectId};
+use crate::id::{KeyId, Name};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
 use crate::reply::{Answered, Done, NamesMut, Told};
@@ -54,10 +54,6 @@ impl Operation for Take {
         About::caller(Permission::Take).key(&self.key).counted(self.limit.as_str(), self.key.as_str())
     }
 
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
     fn written(&self) -> Option<serde_json::Value> {
         Some(json!({"op": "take", "limit": self.limit, "key": self.key, "cost": self.cost}))
     }
@@ -72,14 +68,6 @@ impl Operation for ExpireLimits {
 
     fn about(&self) -> About<'_> {
         About::system().weighing(self.limits.len())
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }
 

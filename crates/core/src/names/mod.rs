@@ -4,7 +4,6 @@ pub mod rows;
 mod rule;
 
 use crate::decide::Context;
-use crate::id::SubjectId;
 use crate::operation::{About, Operation, operations};
 use crate::reply::Done;
 use crate::view::{Stop, View};
@@ -26,13 +25,5 @@ impl Operation for Declare {
 
     fn about(&self) -> About<'_> {
         About::system()
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }

@@ -15,7 +15,7 @@ pub struct Names {
     /// Unique counts.
     #[serde(default)]
     pub uniques: BTreeSet<Name>,
-    /// Attendance sheets.
+    /// Every sheet that was ever declared.
     #[serde(default)]
     pub sheets: BTreeSet<Name>,
     /// Every board that was ever declared.

@@ -9,7 +9,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::decide::Context;
-use crate::id::{ObjectId, SubjectId};
+use crate::id::ObjectId;
 use crate::job::JobReply;
 use crate::meta::Meta;
 use crate::operation::{About, Operation, operations};
@@ -52,14 +52,6 @@ impl Operation for PutObject {
     fn about(&self) -> About<'_> {
         About::caller(Permission::PutObject).object(&self.object)
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 impl Operation for DeleteObject {
@@ -71,14 +63,6 @@ impl Operation for DeleteObject {
 
     fn about(&self) -> About<'_> {
         About::caller(Permission::DeleteObject).object(&self.object).begins_job()
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }
 

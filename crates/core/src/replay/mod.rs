@@ -7,7 +7,6 @@ mod rule;
 mod tests;
 
 use crate::decide::Context;
-use crate::id::SubjectId;
 use crate::operation::{About, Operation, operations};
 use crate::reply::Done;
 use crate::rows::ReplayKey;
@@ -33,13 +32,5 @@ impl Operation for ExpireReplays {
 
     fn about(&self) -> About<'_> {
         About::system().weighing(self.replays.len())
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }

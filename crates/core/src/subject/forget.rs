@@ -3,7 +3,6 @@
 //! The request itself takes what can still be added to, so that whatever comes afterwards begins anew; the job takes the
 //! rest, step by step.
 
-use crate::day::Day;
 use crate::decide::Context;
 use crate::id::{KeyId, Name, SubjectId};
 use crate::rows::{BoardKey, CountKey, Key, Row, ScoreKey, TotalKey};
@@ -11,12 +10,11 @@ use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
 use crate::{attendance, board, names};
 
-/// Days, and scores, that one step takes back.
-const DAYS_PER_STEP: usize = 100;
+/// Scores that one step takes back.
 const SCORES_PER_STEP: usize = 100;
 
 /// Runs all of them, even if one misses rows: so that one load brings what all of them miss.
-fn each(outcomes: impl Iterator<Item = Result<bool, Stop>>) -> Result<bool, Stop> {
+pub(crate) fn each(outcomes: impl Iterator<Item = Result<bool, Stop>>) -> Result<bool, Stop> {
     let (mut any, mut missed) = (false, false);
     for outcome in outcomes {
         match outcome {
@@ -49,7 +47,7 @@ pub(crate) fn counted(
     view: &mut View,
 ) -> Result<bool, Stop> {
     let names = names::all(context, view)?;
-    let days = each(names.sheets.iter().map(|sheet| days(sheet, subject, view)));
+    let days = each(names.sheets.iter().map(|sheet| attendance::forget_step(sheet, subject, view)));
     let scores = each(names.boards.iter().map(|name| scores(name, subject, before, context, view)));
     each([days, scores].into_iter())
 }
@@ -95,22 +93,6 @@ fn take_score(key: ScoreKey, before: Stamp, context: &Context<'_>, view: &mut Vi
         Some(score) if score.reached.was_before(before, context.stamp) => board::take(&key, score, view).map(|()| true),
         _ => Ok(false),
     }
-}
-
-fn days(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
-    let row = Key::Attendee(sheet.clone(), subject.clone());
-    let Some(Row::Attendee(mut attendee)) = view.row_uncounted(&row)? else { return Ok(false) };
-    let days: Vec<u32> = attendee.forgotten.bitmap().iter().take(DAYS_PER_STEP + 1).collect();
-    let now = days.iter().take(DAYS_PER_STEP);
-    each(now.map(|day| attendance::take_back(sheet, Day(*day), attendee.number, view).map(|()| false)))?;
-    if days.is_empty() {
-        return Ok(false);
-    }
-    days.iter().take(DAYS_PER_STEP).for_each(|day| attendee.forgotten.set(*day, false));
-    // Its number is not given to anybody else; but who had it is forgotten.
-    let stays = !attendee.days.is_empty() || !attendee.forgotten.is_empty();
-    view.set_uncounted(row, stays.then_some(Row::Attendee(attendee)))?;
-    Ok(days.len() > DAYS_PER_STEP)
 }
 
 /// Takes back what was counted of an object, in all that is or was declared.

@@ -48,14 +48,6 @@ impl Operation for Forget {
     fn about(&self) -> About<'_> {
         About::caller(Permission::ForgetSubject).subject(&self.subject).begins_job()
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 impl Operation for Suspend {
@@ -68,14 +60,6 @@ impl Operation for Suspend {
     fn about(&self) -> About<'_> {
         About::caller(Permission::SuspendSubject).subject(&self.subject).begins_job()
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 impl Operation for Restore {
@@ -87,13 +71,5 @@ impl Operation for Restore {
 
     fn about(&self) -> About<'_> {
         About::caller(Permission::RestoreSubject).subject(&self.subject).begins_job()
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }

@@ -8,7 +8,6 @@ mod rule;
 mod tests;
 
 use crate::decide::Context;
-use crate::id::SubjectId;
 use crate::job::JobReply;
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
@@ -71,14 +70,6 @@ impl Operation for Verify {
     fn about(&self) -> About<'_> {
         About::caller(Permission::Verify).begins_job()
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 impl Operation for Recount {
@@ -90,14 +81,6 @@ impl Operation for Recount {
 
     fn about(&self) -> About<'_> {
         About::system()
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }
 
@@ -111,14 +94,6 @@ impl Operation for Repair {
     fn about(&self) -> About<'_> {
         About::system()
     }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
-    }
 }
 
 impl Operation for PutRight {
@@ -130,13 +105,5 @@ impl Operation for PutRight {
 
     fn about(&self) -> About<'_> {
         About::system()
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        None
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        None
     }
 }

@@ -32,7 +32,7 @@ pub struct VerifyReport {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DriftItem {
-    /// The relation, or the attendance sheet.
+    /// The relation, or the sheet.
     pub relation: String,
     /// The object, when the total is an object's; the day, when it is a sheet's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

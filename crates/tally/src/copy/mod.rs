@@ -47,7 +47,7 @@ pub struct CopyReport {
     pub jobs: u64,
     /// API keys.
     pub api_keys: u64,
-    /// Rows of counting: counters, unique counts, attendance, scores, limits.
+    /// Rows of counting: counters, unique counts, days, scores, limits.
     pub counting: u64,
     /// Totals that were counted anew.
     pub totals: u64,

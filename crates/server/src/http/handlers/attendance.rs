@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 use serde::Deserialize;
+use tally::core::attendance::DAYS_MAX;
 use tally::core::command::{Attend, Command};
-use tally::core::limits::ATTENDANCE_DAYS_MAX;
 use tally::core::query::{
     DayAnswer, DayQuery, DaysAnswer, DaysQuery, Matching, PresenceAnswer, PresenceQuery, SubjectDaysAnswer,
     SubjectDaysQuery,
@@ -162,8 +162,8 @@ fn days(asked: &Days) -> Result<Vec<Day>, Problem> {
             Ok(days.split(',').map(|day| day.trim().parse()).collect::<Result<Vec<Day>, _>>()?)
         }
         (None, Some(from), Some(to)) if from > to => Err(Problem::bad_request("from is later than to")),
-        (None, Some(from), Some(to)) if (to.0 - from.0) as usize >= ATTENDANCE_DAYS_MAX => {
-            Err(Problem::bad_request(format!("from and to are at most {ATTENDANCE_DAYS_MAX} days apart")))
+        (None, Some(from), Some(to)) if (to.0 - from.0) as usize >= DAYS_MAX => {
+            Err(Problem::bad_request(format!("from and to are at most {DAYS_MAX} days apart")))
         }
         (None, Some(from), Some(to)) => Ok((from.0..=to.0).map(Day).collect()),
         _ => Err(Problem::bad_request("name the days with days=2026-01-01,2026-01-02, or with from= and to=")),

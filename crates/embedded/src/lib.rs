@@ -11,6 +11,8 @@ mod commit;
 mod keys;
 mod mend;
 mod ordered;
+#[cfg(test)]
+mod ordered_tests;
 mod orders;
 mod places;
 mod scan;

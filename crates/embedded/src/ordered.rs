@@ -15,7 +15,7 @@ use crate::store::{Batch, Row};
 use crate::{Embedded, codec, keys, unavailable};
 
 /// Rows that are looked at together while nobody commits.
-const ROWS_AT_ONCE: usize = 1_024;
+pub(crate) const ROWS_AT_ONCE: usize = 1_024;
 
 /// What places add up to, in whatever order they come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -212,7 +212,3 @@ impl Embedded {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "ordered_tests.rs"]
-mod tests;

@@ -1,15 +1,18 @@
+//! Tests: orders that do not agree with the rows in them.
+
 use std::collections::BTreeSet;
 
 use tally_core::rows::{
-    BoardKey, Change, Changes, Key, Row, Score, ScoreKey, Standing, Ticket, TicketKey, TicketState,
+    BoardKey, Change, Changes, Key, OrderKey, Row, Score, ScoreKey, Standing, Ticket, TicketKey, TicketState,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
 use tally_core::{Name, SubjectId};
-use tally_engine::{Engine, Mend, Seen};
+use tally_engine::{Engine, Finding, Mend, Seen};
 
-use super::*;
-use crate::Options;
+use crate::ordered::ROWS_AT_ONCE;
+use crate::store::Batch;
+use crate::{Embedded, Options, keys};
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()

@@ -1,7 +1,7 @@
 //! Verification: recount everything as of one moment, report, and mend if asked.
 //!
 //! It is a job, so it goes on after a stop and its report is kept. What a round found is mended by commands that
-//! stand on the job's row, see `core/src/rules/verify.rs`.
+//! stand on the job's row, see `core/src/verify/rule.rs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

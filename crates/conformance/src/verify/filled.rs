@@ -28,7 +28,7 @@ fn ticket(seq: u64) -> (Key, Option<Row>) {
     let ticket = Ticket {
         subject: subject(WHO[0]),
         token: format!("t{seq}"),
-        state: if seq % 4 == 0 { TicketState::Admitted } else { TicketState::Waiting },
+        state: if seq.is_multiple_of(4) { TicketState::Admitted } else { TicketState::Waiting },
         joined_at: Timestamp(seq),
         alive_until: Timestamp(seq + 1),
     };

@@ -86,6 +86,9 @@ pub(crate) fn thin_engines(tree: &Tree) -> Result<Vec<Finding>> {
 /// A file that its crate has for tests alone.
 fn is_tests_of_its_crate(tree: &Tree, file: &File) -> bool {
     let Some((folder, name)) = file.path.rsplit_once('/') else { return false };
+    if name.ends_with("_tests.rs") {
+        return true;
+    }
     let declared = format!("#[cfg(test)]\nmod {};", name.trim_end_matches(".rs"));
     tree.rust().any(|lib| lib.path == format!("{folder}/lib.rs") && lib.text.contains(&declared))
 }

@@ -169,10 +169,8 @@ impl Fact {
 
     /// For people.
     pub(crate) fn words(&self, judged: Judged, who: Option<&Key>) -> String {
-        let whose = match who {
-            Some(Key::Attendee(_, subject)) => format!("{subject}, number"),
-            _ => "number".into(),
-        };
+        let whose =
+            if let Some(Key::Attendee(_, subject)) = who { format!("{subject}, number") } else { "number".into() };
         match self {
             Self::Listed(key) => {
                 let (sheet, day, chunk) = (&key.sheet, key.day, key.chunk);

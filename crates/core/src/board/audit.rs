@@ -52,10 +52,7 @@ impl Fact {
             Self::Level(key) => {
                 let level = Key::Score(key.clone());
                 view.want(&[Key::Board(key.board.board.clone()), level.clone()], &[])?;
-                let said = match view.row_uncounted(&level)? {
-                    Some(Row::Score(score)) => members_in(key, score),
-                    _ => 0,
-                };
+                let said = view.kept(&level, Row::into_score)?.map_or(0, |score| members_in(key, score));
                 let dense = known(&key.board.board, view)?.is_some_and(|board| board.dense);
                 let counted = match key.member.as_str().parse() {
                     Ok(score) if dense => members_at(&key.board, score, view)?,

@@ -49,7 +49,7 @@ fn recount(dump: &Dump) -> BTreeMap<TotalKey, i64> {
         }
     }
     for (key, row) in &dump.rows {
-        if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
+        if let (Key::Attendee((sheet, _)), Row::Attendee(attendee)) = (key, row) {
             for day in attendee.counted().bitmap() {
                 let total = TotalKey::Present { sheet: sheet.clone(), day: tally_core::Day(day) };
                 *counted.entry(total).or_default() += 1;

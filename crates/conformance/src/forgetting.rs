@@ -110,7 +110,7 @@ async fn assert_new_life<E: Engine>(engine: &E, universe: &Universe) {
     let board = |board: &str| BoardKey { board: name(board), season: Timestamp(0), levels: false };
     let scores = ["points", "dense"].map(|of| Key::Score(ScoreKey { board: board(of), member: subject("alice") }));
     let day = |day| TotalKey::Present { sheet: name("daily"), day: Day(day) };
-    let mut rows = vec![Key::Attendee(name("daily"), subject("alice")), Key::Subject(subject("alice"))];
+    let mut rows = vec![Key::Attendee((name("daily"), subject("alice"))), Key::Subject(subject("alice"))];
     rows.extend(scores);
     let wants = Wants { rows, totals: [DAY - 1, DAY, DAY + 7].map(day).to_vec(), ranks: Vec::new() };
     let found = engine.load(&wants).await.expect("a load works");

@@ -1,12 +1,27 @@
-//! What is done about rows that are due: the one place that says it for every kind.
+//! What is done about rows that are due. Each kind says it of itself: see `rows/kinds.rs`.
 
 use crate::catalog::Catalog;
-use crate::command::{Command, ExpireJobs, ExpireLimits, ExpireReplays};
-use crate::rows::{Key, RowKind};
+use crate::command::Command;
+use crate::rows::{Key, RowKind, Typed};
 use crate::time::Timestamp;
 
 /// What is only cleaned up may lie for so long after it is due: then much of it goes in one step.
 const CLEANED_WITHIN_MS: u64 = 5_000;
+
+/// When rows of a kind are due, and what is done then.
+pub(crate) struct WhenDue<K: Typed> {
+    /// From when on; at once where there is no time yet.
+    pub(crate) at: fn(&K::Row) -> Option<Timestamp>,
+    /// What is done.
+    pub(crate) settling: Settling,
+}
+
+impl<K: Typed> WhenDue<K> {
+    /// When a row is due: see [`Row::due`](crate::rows::Row::due).
+    pub(crate) fn of(&self, row: &K::Row) -> Timestamp {
+        (self.at)(row).map_or(Timestamp(0), |at| at.max(Timestamp(1)))
+    }
+}
 
 /// How rows of a kind are settled when they are due.
 #[derive(Clone, Copy)]
@@ -24,44 +39,15 @@ pub struct Settling {
 
 /// How rows of a kind are settled; nothing where they are never due.
 pub fn settling(kind: RowKind) -> Option<Settling> {
-    let cleaned = |command| Settling { from: Timestamp(1), after_ms: |_| 0, within_ms: CLEANED_WITHIN_MS, command };
-    match kind {
-        RowKind::Replay => Some(cleaned(|keys| {
-            let replay = |key| if let Key::Replay(key) = key { Some(key) } else { None };
-            Command::from(ExpireReplays { replays: keys.into_iter().filter_map(replay).collect() })
-        })),
-        RowKind::Limit => Some(cleaned(|keys| {
-            let limit = |key| if let Key::Limit(key) = key { Some(key) } else { None };
-            Command::from(ExpireLimits { limits: keys.into_iter().filter_map(limit).collect() })
-        })),
-        RowKind::Job => {
-            let ended = cleaned(|keys| {
-                let job = |key| if let Key::Job(id) = key { Some(id) } else { None };
-                Command::from(ExpireJobs { jobs: keys.into_iter().filter_map(job).collect() })
-            });
-            Some(Settling { after_ms: |catalog| catalog.jobs_ttl_ms, ..ended })
-        }
-        RowKind::Edge
-        | RowKind::Object
-        | RowKind::Subject
-        | RowKind::ApiKey
-        | RowKind::Names
-        | RowKind::Counter
-        | RowKind::Touched
-        | RowKind::Unique
-        | RowKind::Sheet
-        | RowKind::Day
-        | RowKind::Chunk
-        | RowKind::Attendee
-        | RowKind::Board
-        | RowKind::Score
-        | RowKind::Sequence
-        | RowKind::Ticket
-        | RowKind::Entry => None,
-    }
+    kind.settling()
 }
 
 impl Settling {
+    /// Of what is only cleaned up.
+    pub(crate) const fn cleaned(command: fn(Vec<Key>) -> Command) -> Self {
+        Self { from: Timestamp(1), after_ms: |_| 0, within_ms: CLEANED_WITHIN_MS, command }
+    }
+
     /// Rows that are due before this are to be settled now.
     pub fn before(&self, now: Timestamp, catalog: &Catalog) -> Timestamp {
         Timestamp(now.0.saturating_sub((self.after_ms)(catalog)))

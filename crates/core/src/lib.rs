@@ -7,6 +7,7 @@ pub mod attendance;
 pub mod batch;
 pub mod board;
 pub mod bounded;
+mod capability;
 pub mod catalog;
 pub mod code;
 pub mod command;

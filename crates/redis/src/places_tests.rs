@@ -31,13 +31,13 @@ fn every_kind() -> Vec<(Key, &'static str, Option<&'static str>)> {
         (Key::Unique(views), "tally:unique_count:{post:}}", Some("views")),
         (Key::Limit(LimitKey { name: "posting".into(), key: String::new() }), "tally:rate_limit:{%}", Some("posting")),
         (Key::Sheet(daily.clone()), "tally:attendance_sheet:{daily}", None),
-        (Key::Day(daily.clone(), Day(0)), "tally:attendance_day:{daily}", Some("1970-01-01")),
+        (Key::Day((daily.clone(), Day(0))), "tally:attendance_day:{daily}", Some("1970-01-01")),
         (
             Key::Chunk(ChunkKey { sheet: daily.clone(), day: Day(0), chunk: 9 }),
             "tally:attendance_chunk:{daily}:1970-01-01",
             Some("9"),
         ),
-        (Key::Attendee(daily, alice.clone()), "tally:attendee:{daily}", Some("alice")),
+        (Key::Attendee((daily, alice.clone())), "tally:attendee:{daily}", Some("alice")),
         (Key::Board(name("weekly")), "tally:board:{weekly}", None),
         (
             Key::Score(ScoreKey { board, member: alice }),

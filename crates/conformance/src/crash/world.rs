@@ -99,11 +99,11 @@ pub(super) fn universe() -> Universe {
         Key::Unique(CountKey { name: name("dau"), key: key("today") }),
         Key::Limit(limit::key_of("door", "ann")),
         Key::Sheet(sheet.clone()),
-        Key::Day(sheet.clone(), DAY),
+        Key::Day((sheet.clone(), DAY)),
         Key::Chunk(ChunkKey { sheet: sheet.clone(), day: DAY, chunk: 1 << 13 }),
     ];
     for who in ["ann", "bob"] {
-        rows.push(Key::Attendee(sheet.clone(), subject(who)));
+        rows.push(Key::Attendee((sheet.clone(), subject(who))));
         rows.push(Key::Score(ScoreKey { board: board.clone(), member: subject(who) }));
     }
     let counter = TotalKey::Counter(CountKey { name: name("views"), key: key("post:1") });

@@ -131,7 +131,7 @@ async fn damage<E: Engine>(engine: &E) {
     let board = BoardKey { board, season: tally_core::Timestamp(0), levels: true };
     let level = Key::Score(ScoreKey { board, member: subject("1") });
     let row = Row::Score(Score { score: 1, reached: tally_core::time::Stamp(40) });
-    let list = Key::Day(sheet.clone(), Day(DAY.0 + 1));
+    let list = Key::Day((sheet.clone(), Day(DAY.0 + 1)));
     let total = TotalKey::Present { sheet, day: DAY };
     write(engine, [(level, Some(row)), (list, None)], [(total, 3)]).await;
 }

@@ -63,7 +63,7 @@ fn level(score: i64) -> Key {
 impl Damage {
     pub(super) async fn on<E: Engine>(self, engine: &E) {
         let daily = name("daily");
-        let attendee = |who: &str| Key::Attendee(name("daily"), subject(who));
+        let attendee = |who: &str| Key::Attendee((name("daily"), subject(who)));
         let of = async |who: &str| match row(engine, &attendee(who)).await {
             Row::Attendee(attendee) => attendee,
             other => panic!("{other:?}"),
@@ -95,7 +95,7 @@ impl Damage {
                 (attendee(WHO[4]), Some(Row::Attendee(row)))
             }
             Self::List(more) => {
-                let key = Key::Day(daily, DAY);
+                let key = Key::Day((daily, DAY));
                 let Row::Day(mut chunks) = row(engine, &key).await else { panic!("a day is a day") };
                 if more {
                     let place = chunks.partition_point(|chunk| *chunk < 999);

@@ -4,8 +4,8 @@
 use super::rule::{NUMBERED_FROM, mark};
 use crate::day::Day;
 use crate::id::{Name, SubjectId};
-use crate::rows::{Attendee, Bits, CHUNK_BITS, ChunkKey, Key, Row, TotalKey};
-use crate::verify::{self, Claims, Judged};
+use crate::rows::{Attendee, Bits, CHUNK_BITS, ChunkKey, Key, Row, RowKind, TotalKey};
+use crate::verify::{self, Claims, Judged, Known, Owner, Said};
 use crate::view::{Stop, View};
 
 /// What is said twice.
@@ -22,35 +22,30 @@ pub enum Fact {
         /// The number.
         number: u64,
     },
+    /// The total of a day is its bits.
+    Present {
+        /// The sheet.
+        sheet: Name,
+        /// The day.
+        day: Day,
+    },
 }
 
-/// A number of a sheet: one subject has it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Owner(Name, u64);
-
-impl Owner {
-    /// Of a row that has a number.
-    pub(crate) fn of(sheet: &Name, attendee: &Attendee) -> Self {
-        Self(sheet.clone(), attendee.number)
-    }
-
-    /// The row, where the number tells whose it is.
-    pub(crate) fn row(&self) -> Option<Key> {
-        let subject = SubjectId::new(&self.1.to_string()).ok().filter(|_| self.1 < NUMBERED_FROM);
-        subject.map(|subject| Key::Attendee(self.0.clone(), subject))
-    }
+/// The number that a subject has on a sheet: no other has it.
+pub(super) fn owner((sheet, _): &(Name, SubjectId), attendee: &Attendee) -> Owner {
+    Owner { kind: RowKind::Attendee, within: sheet.clone(), number: attendee.number }
 }
 
 /// What a day's list says.
-pub(crate) fn day(sheet: &Name, day: Day, chunks: &[u64], claims: &mut Claims<'_>) {
+pub(super) fn day((sheet, day): &(Name, Day), chunks: &Vec<u64>, _known: &Known, claims: &mut Claims<'_>) {
     for chunk in chunks {
-        claims.said(listed(ChunkKey { sheet: sheet.clone(), day, chunk: *chunk }), 1);
+        claims.said(listed(ChunkKey { sheet: sheet.clone(), day: *day, chunk: *chunk }), 1);
     }
 }
 
 /// What a part of a day's bitmap says.
-pub(crate) fn chunk(key: &ChunkKey, bits: &Bits, claims: &mut Claims<'_>) {
-    claims.counted(verify::Fact::Total(total(&key.sheet, key.day)), bits.bitmap().len().cast_signed());
+pub(super) fn chunk(key: &ChunkKey, bits: &Bits, _known: &Known, claims: &mut Claims<'_>) {
+    claims.counted(present(&key.sheet, key.day), bits.bitmap().len().cast_signed());
     // One without bits counts as not there, as the rule has it.
     claims.counted(listed(key.clone()), i64::from(!bits.is_empty()));
     for number in bits.bitmap() {
@@ -59,7 +54,7 @@ pub(crate) fn chunk(key: &ChunkKey, bits: &Bits, claims: &mut Claims<'_>) {
 }
 
 /// What the days of a subject say.
-pub(crate) fn attendee(sheet: &Name, attendee: &Attendee, claims: &mut Claims<'_>) {
+pub(super) fn attendee((sheet, _): &(Name, SubjectId), attendee: &Attendee, _known: &Known, claims: &mut Claims<'_>) {
     for day in attendee.counted().bitmap() {
         claims.counted(bit(sheet, Day(day), attendee.number), 1);
     }
@@ -69,16 +64,21 @@ fn total(sheet: &Name, day: Day) -> TotalKey {
     TotalKey::Present { sheet: sheet.clone(), day }
 }
 
+/// The total of a day as a fact.
+pub(crate) fn present(sheet: &Name, day: Day) -> verify::Fact {
+    Fact::Present { sheet: sheet.clone(), day }.into()
+}
+
 fn listed(key: ChunkKey) -> verify::Fact {
-    verify::Fact::Attendance(Fact::Listed(key))
+    Fact::Listed(key).into()
 }
 
 fn bit(sheet: &Name, day: Day, number: u64) -> verify::Fact {
-    verify::Fact::Attendance(Fact::Bit { sheet: sheet.clone(), day, number })
+    Fact::Bit { sheet: sheet.clone(), day, number }.into()
 }
 
 /// A day's total and its bits, of the chunks that it lists.
-pub(crate) fn look_at_day(sheet: &Name, day: Day, view: &mut View) -> Result<Judged, Stop> {
+fn look_at_day(sheet: &Name, day: Day, view: &mut View) -> Result<Judged, Stop> {
     let chunks = list_of(sheet, day, view)?;
     let keys: Vec<Key> =
         chunks.into_iter().map(|chunk| Key::Chunk(ChunkKey { sheet: sheet.clone(), day, chunk })).collect();
@@ -93,34 +93,55 @@ pub(crate) fn look_at_day(sheet: &Name, day: Day, view: &mut View) -> Result<Jud
 }
 
 fn list_of(sheet: &Name, day: Day, view: &mut View) -> Result<Vec<u64>, Stop> {
-    Ok(match view.row_uncounted(&Key::Day(sheet.clone(), day))? {
+    Ok(match view.row_uncounted(&Key::Day((sheet.clone(), day)))? {
         Some(Row::Day(chunks)) => chunks,
         _ => Vec::new(),
     })
 }
 
-impl Fact {
-    /// Whose number it is about.
-    pub(crate) fn owner(&self) -> Option<Owner> {
+impl Said for Fact {
+    fn comes_first(&self) -> bool {
+        matches!(self, Self::Listed(_))
+    }
+
+    fn owner(&self) -> Option<Owner> {
         match self {
-            Self::Listed(_) => None,
-            Self::Bit { sheet, number, .. } => Some(Owner(sheet.clone(), *number)),
+            Self::Bit { sheet, number, .. } => {
+                Some(Owner { kind: RowKind::Attendee, within: sheet.clone(), number: *number })
+            }
+            Self::Listed(_) | Self::Present { .. } => None,
         }
     }
 
-    /// Whether the total of a day cannot be looked at as long as this is wrong.
-    pub(crate) fn unsettles(&self, total: &TotalKey) -> bool {
+    fn who(&self) -> Option<Key> {
         match self {
-            Self::Listed(key) => *total == self::total(&key.sheet, key.day),
-            Self::Bit { .. } => false,
+            Self::Bit { sheet, number, .. } => {
+                let subject = SubjectId::new(&number.to_string()).ok().filter(|_| *number < NUMBERED_FROM);
+                subject.map(|subject| Key::Attendee((sheet.clone(), subject)))
+            }
+            Self::Listed(_) | Self::Present { .. } => None,
         }
     }
 
-    /// What both sides say.
-    pub(crate) fn look(&self, who: Option<&Key>, view: &mut View) -> Result<Judged, Stop> {
+    fn total(&self) -> Option<TotalKey> {
+        match self {
+            Self::Present { sheet, day } => Some(total(sheet, *day)),
+            Self::Listed(_) | Self::Bit { .. } => None,
+        }
+    }
+
+    /// The total of a day cannot be looked at as long as its list is wrong.
+    fn unsettles(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Listed(key), Self::Present { sheet, day }) => (sheet, *day) == (&key.sheet, key.day),
+            (Self::Listed(_) | Self::Bit { .. } | Self::Present { .. }, _) => false,
+        }
+    }
+
+    fn look(&self, who: Option<&Key>, view: &mut View) -> Result<Judged, Stop> {
         match self {
             Self::Listed(key) => {
-                let rows = [Key::Chunk(key.clone()), Key::Day(key.sheet.clone(), key.day)];
+                let rows = [Key::Chunk(key.clone()), Key::Day((key.sheet.clone(), key.day))];
                 view.want(&rows, &[])?;
                 let times = list_of(&key.sheet, key.day, view)?.iter().filter(|chunk| **chunk == key.chunk).count();
                 let is_there = matches!(view.row_uncounted(&rows[0])?, Some(Row::Chunk(bits)) if !bits.is_empty());
@@ -140,11 +161,12 @@ impl Fact {
                 }
                 Ok(Judged { said: i64::from(set), counted: i64::from(counts) })
             }
+            Self::Present { sheet, day } => look_at_day(sheet, *day, view),
         }
     }
 
     /// Makes the list, or the bit and the total with it, what the rows behind them say.
-    pub(crate) fn put_right(&self, who: Option<&Key>, view: &mut View) -> Result<bool, Stop> {
+    fn put_right(&self, who: Option<&Key>, view: &mut View) -> Result<bool, Stop> {
         let Judged { said, counted } = self.look(who, view)?;
         if said == counted {
             return Ok(false);
@@ -156,21 +178,21 @@ impl Fact {
                 if counted == 1 {
                     chunks.insert(chunks.partition_point(|chunk| *chunk < key.chunk), key.chunk);
                 }
-                let list = Key::Day(key.sheet.clone(), key.day);
+                let list = Key::Day((key.sheet.clone(), key.day));
                 view.set_uncounted(list, (!chunks.is_empty()).then_some(Row::Day(chunks)))?;
             }
             Self::Bit { sheet, day, number } => {
                 mark(sheet, *day, *number, counted == 1, view)?;
                 view.add(&total(sheet, *day), counted - said)?;
             }
+            Self::Present { sheet, day } => _ = view.add(&total(sheet, *day), counted - said)?,
         }
         Ok(true)
     }
 
-    /// For people.
-    pub(crate) fn words(&self, judged: Judged, who: Option<&Key>) -> String {
+    fn words(&self, judged: Judged, who: Option<&Key>) -> String {
         let whose =
-            if let Some(Key::Attendee(_, subject)) = who { format!("{subject}, number") } else { "number".into() };
+            if let Some(Key::Attendee((_, subject))) = who { format!("{subject}, number") } else { "number".into() };
         match self {
             Self::Listed(key) => {
                 let (sheet, day, chunk) = (&key.sheet, key.day, key.chunk);
@@ -189,6 +211,7 @@ impl Fact {
                 "attendance {sheet} on {day}: {whose} {number} was there by the day's bitmap, and by the days of {} subjects",
                 judged.counted
             ),
+            Self::Present { sheet, day } => total(sheet, *day).words(judged),
         }
     }
 }

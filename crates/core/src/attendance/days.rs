@@ -21,7 +21,7 @@ pub(super) fn read(
     matching: Matching,
     sight: &mut Sight<'_>,
 ) -> Result<DaysAnswer, Halt> {
-    let lists: Vec<Key> = days.iter().map(|day| Key::Day(sheet.clone(), *day)).collect();
+    let lists: Vec<Key> = days.iter().map(|day| Key::Day((sheet.clone(), *day))).collect();
     let totals: Vec<TotalKey> = days.iter().map(|day| TotalKey::Present { sheet: sheet.clone(), day: *day }).collect();
     let mut chunks: Vec<Vec<Key>> = Vec::new();
     for _ in 0..TRIES_MAX {

@@ -21,7 +21,7 @@ use crate::reply::{Answered, NamesMut, Told};
 use crate::rows::TotalKey;
 use crate::view::{Stop, View};
 
-pub use audit::{Fact, Owner};
+pub use audit::Fact;
 pub use def::SheetDef;
 pub use read::{Answer, Query};
 pub use rule::{current_streak, longest_streak, run_up_to, today};

@@ -215,6 +215,6 @@ fn day_or_today(sheet: &Name, day: Option<Day>, sight: &mut Sight<'_>) -> Result
 }
 
 fn days_of(sheet: &Name, subject: &SubjectId, sight: &mut Sight<'_>) -> Result<Bits, Halt> {
-    let row = sight.row(|| Key::Attendee(sheet.clone(), subject.clone()))?;
+    let row = sight.row(|| Key::Attendee((sheet.clone(), subject.clone())))?;
     Ok(row.and_then(Row::into_attendee).map(|attendee| attendee.days).unwrap_or_default())
 }

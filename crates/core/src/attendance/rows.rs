@@ -6,15 +6,17 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
+use super::audit;
 use crate::day::Day;
-use crate::id::Name;
-use crate::rows::as_base64;
+use crate::id::{Name, SubjectId};
+use crate::rows::{Kind, NumberOf, TotalKey, as_base64, columns, declare, in_bytes, kind};
+use crate::verify::Audit;
 
 /// A set of small numbers: a compressed bitmap.
 #[derive(Clone, Default)]
 pub struct Bits {
     bitmap: Arc<RoaringBitmap>,
-    /// As it was read, see [`Sketch`].
+    /// As it was read, so that a store that compares bytes sees the same ones again.
     read: Option<Arc<[u8]>>,
 }
 
@@ -116,5 +118,50 @@ impl Attendee {
     /// The days that count it: on each of them its bit is set.
     pub fn counted(&self) -> Bits {
         if self.forgotten.is_empty() { self.days.clone() } else { self.forgotten.union(&self.days) }
+    }
+}
+
+/// How many were there on each day, as totals.
+pub(crate) const PRESENT: NumberOf =
+    NumberOf { table: "attendance_present", letter: b'P', mark: "@", with_key: false, listed: None };
+
+in_bytes!(Bits);
+columns!(ChunkKey { sheet, day, chunk });
+columns!(Attendee { number, days, forgotten });
+
+impl Kind for kind::Sheet {
+    declare!(Sheet = b'h' "attendance_sheet" in "attendance"
+        ("sheet" Text) => ("next_number" Number)
+        Absent With(0));
+}
+
+impl Kind for kind::Day {
+    declare!(Day = b'g' "attendance_day" in "attendance"
+        ("sheet" Text, "day" Day) => ("chunks" Numbers)
+        Absent With(0));
+
+    const AUDIT: Option<Audit<Self>> = Some(Audit { claims: Some(audit::day), ..Audit::NOTHING });
+}
+
+impl Kind for kind::Chunk {
+    declare!(Chunk = b'i' "attendance_chunk" in "attendance"
+        ("sheet" Text, "day" Day, "chunk" Number) => ("bits" Bytes)
+        Absent With(0));
+
+    const AUDIT: Option<Audit<Self>> = Some(Audit { claims: Some(audit::chunk), ..Audit::NOTHING });
+}
+
+impl Kind for kind::Attendee {
+    declare!(Attendee = b'f' "attendee" in "attendance"
+        ("sheet" Text, "subject" Text) => ("number" Number, "days" Bytes, "forgotten" Bytes)
+        Absent With(0));
+
+    const AUDIT: Option<Audit<Self>> =
+        Some(Audit { claims: Some(audit::attendee), owns: Some(audit::owner), ..Audit::NOTHING });
+
+    fn counts((sheet, _): &(Name, SubjectId), attendee: &Attendee, mut add: impl FnMut(TotalKey, i64)) {
+        for day in attendee.counted().bitmap() {
+            add(TotalKey::Present { sheet: sheet.clone(), day: Day(day) }, 1);
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn attend(command: &Attend, context: &Context<'_>, view: &mut View) -
     let present = *present;
     let def = context.catalog.sheet(sheet)?;
     let day = day.unwrap_or_else(|| today(def, context.now()));
-    let row = Key::Attendee(sheet.clone(), subject.clone());
+    let row = Key::Attendee((sheet.clone(), subject.clone()));
     let total = TotalKey::Present { sheet: sheet.clone(), day };
     let mut rows = vec![row.clone()];
     match own_number(subject) {
@@ -87,13 +87,13 @@ pub(super) fn change(
     let days = attendee.days.clone();
     // A number is given once, so who has one keeps it.
     let stays = !days.is_empty() || !attendee.forgotten.is_empty() || attendee.number >= NUMBERED_FROM;
-    view.set(Key::Attendee(sheet.clone(), subject.clone()), stays.then_some(Row::Attendee(attendee)))?;
+    view.set(Key::Attendee((sheet.clone(), subject.clone())), stays.then_some(Row::Attendee(attendee)))?;
     Ok(days)
 }
 
 /// Makes a subject's days count no more for itself. Says whether it had any. See [`take_back`].
 pub(crate) fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
-    let row = Key::Attendee(sheet.clone(), subject.clone());
+    let row = Key::Attendee((sheet.clone(), subject.clone()));
     let Some(Row::Attendee(mut attendee)) = view.row_uncounted(&row)? else { return Ok(false) };
     if attendee.days.is_empty() && attendee.forgotten.is_empty() {
         view.set_uncounted(row, None)?;
@@ -107,7 +107,7 @@ pub(crate) fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Resu
 
 /// Takes back some of the days that were forgotten. Says whether there are more.
 pub(crate) fn forget_step(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
-    let row = Key::Attendee(sheet.clone(), subject.clone());
+    let row = Key::Attendee((sheet.clone(), subject.clone()));
     let Some(mut attendee) = view.kept(&row, Row::into_attendee)? else { return Ok(false) };
     let days: Vec<u32> = attendee.forgotten.bitmap().iter().take(DAYS_PER_STEP + 1).collect();
     let now = days.iter().take(DAYS_PER_STEP);
@@ -152,7 +152,7 @@ fn chunk_key(sheet: &Name, day: Day, number: u64) -> ChunkKey {
 
 /// Sets or clears a bit of a day, and keeps the list of the day's chunks, which hardly ever changes.
 pub(super) fn mark(sheet: &Name, day: Day, number: u64, present: bool, view: &mut View) -> Result<(), Stop> {
-    let (chunk, list) = (chunk_key(sheet, day, number), Key::Day(sheet.clone(), day));
+    let (chunk, list) = (chunk_key(sheet, day, number), Key::Day((sheet.clone(), day)));
     let (row, chunk) = (Key::Chunk(chunk.clone()), chunk.chunk);
     let mut bits = view.kept(&row, Row::into_chunk)?.unwrap_or_default();
     let was_empty = bits.is_empty();

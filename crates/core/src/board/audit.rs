@@ -2,9 +2,9 @@
 
 use super::rule::{level_key, members_at};
 use crate::id::Name;
-use crate::rows::{Board, Key, Row, Score, ScoreKey};
+use crate::rows::{Board, BoardKey, Key, OrderKey, Row, Score, ScoreKey};
 use crate::time::Stamp;
-use crate::verify::{self, Claims, Judged, Known};
+use crate::verify::{Claims, Judged, Known, Said};
 use crate::view::{Stop, View};
 
 /// What is said twice.
@@ -16,16 +16,21 @@ pub enum Fact {
     Ranked(Name),
 }
 
+/// What a board tells of its scores.
+pub(super) fn board(name: &Name, board: &Board, known: &mut Known) {
+    known.board(name, board.dense);
+}
+
 /// What a score says, or the level of one.
-pub(crate) fn score(key: &ScoreKey, score: Score, known: &Known, claims: &mut Claims<'_>) {
+pub(super) fn score(key: &ScoreKey, score: &Score, known: &Known, claims: &mut Claims<'_>) {
     match known.dense(&key.board.board) {
-        None => claims.counted(verify::Fact::Board(Fact::Ranked(key.board.board.clone())), 1),
+        None => claims.counted(Fact::Ranked(key.board.board.clone()).into(), 1),
         Some(_) if key.board.levels => {
-            claims.said(verify::Fact::Board(Fact::Level(key.clone())), members_in(key, score));
+            claims.said(Fact::Level(key.clone()).into(), members_in(key, *score));
         }
         Some(true) => {
             if let Ok(level) = level_key(&key.board, score.score) {
-                claims.counted(verify::Fact::Board(Fact::Level(level)), 1);
+                claims.counted(Fact::Level(level).into(), 1);
             }
         }
         Some(false) => {}
@@ -45,9 +50,16 @@ fn known(board: &Name, view: &mut View) -> Result<Option<Board>, Stop> {
     })
 }
 
-impl Fact {
-    /// What both sides say. How many scores a board has is not asked: one is enough to find that it does not say how it is ranked.
-    pub(crate) fn look(&self, view: &mut View) -> Result<Judged, Stop> {
+impl Said for Fact {
+    fn order(&self) -> Option<OrderKey> {
+        match self {
+            Self::Level(key) => Some(BoardKey { levels: false, ..key.board.clone() }.into()),
+            Self::Ranked(_) => None,
+        }
+    }
+
+    /// How many scores a board has is not asked: one is enough to find that it does not say how it is ranked.
+    fn look(&self, _who: Option<&Key>, view: &mut View) -> Result<Judged, Stop> {
         match self {
             Self::Level(key) => {
                 let level = Key::Score(key.clone());
@@ -68,9 +80,9 @@ impl Fact {
     }
 
     /// Makes a level what its board says.
-    pub(crate) fn put_right(&self, view: &mut View) -> Result<bool, Stop> {
+    fn put_right(&self, who: Option<&Key>, view: &mut View) -> Result<bool, Stop> {
         let Self::Level(key) = self else { return Ok(false) };
-        let Judged { said, counted } = self.look(view)?;
+        let Judged { said, counted } = self.look(who, view)?;
         if said == counted {
             return Ok(false);
         }
@@ -80,8 +92,7 @@ impl Fact {
         Ok(true)
     }
 
-    /// For people.
-    pub(crate) fn words(&self, judged: Judged) -> String {
+    fn words(&self, judged: Judged, _who: Option<&Key>) -> String {
         match self {
             Self::Level(ScoreKey { board, member }) => format!(
                 "board {} of the season {}: {} members have the score {member}, and its level says {}",

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::audit;
 use crate::id::{Name, SubjectId};
-use crate::rows::{Place, Standing};
+use crate::rows::{InOrder, Kind, OrderKey, Ordered, Place, Standing, columns, declare, kind};
 use crate::time::{Stamp, Timestamp};
+use crate::verify::Audit;
 
 /// Names a board in one of its seasons.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -54,4 +56,30 @@ impl ScoreKey {
     pub fn standing(&self, score: Score) -> Standing {
         Standing::at(self.board.clone().into(), self.place(score))
     }
+}
+
+columns!(BoardKey { board, season, levels });
+columns!(Board { seasons, dense });
+columns!(ScoreKey { board, member });
+columns!(Score { score, reached });
+
+impl Kind for kind::Board {
+    declare!(Board = b'B' "board" in "board"
+        ("board" Text) => ("seasons" Times, "dense" Flag)
+        Absent With(0));
+
+    const AUDIT: Option<Audit<Self>> = Some(Audit { tells: Some(audit::board), ..Audit::NOTHING });
+}
+
+impl Kind for kind::Score {
+    declare!(Score = b'w' "score" in "board"
+        ("board" Text, "season" Time, "levels" Flag, "member" Text) => ("score" Signed, "reached_us" Number)
+        Absent With(0), order Ordered { score: Some("score"), reached: "reached_us", only: None });
+
+    const ORDER: Option<InOrder<Self>> = Some(InOrder {
+        order: |key| OrderKey::Board(key.board.clone()),
+        place: |key, score| Some(key.place(*score)),
+        row: Some(|place| Score { score: place.score, reached: Stamp(place.reached) }),
+    });
+    const AUDIT: Option<Audit<Self>> = Some(Audit { claims: Some(audit::score), ..Audit::NOTHING });
 }

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ExpireJobs;
+use crate::due::{Settling, WhenDue};
 use crate::hash::digest;
 use crate::id::{ObjectId, SubjectId};
-use crate::rows::{Key, VerifyReport};
+use crate::rows::{Due, Key, Kind, Typed, VerifyReport, columns, declare, documents, kind, texts};
 use crate::time::{Stamp, Timestamp};
 
 /// Names a job.
@@ -136,4 +138,23 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<JobId>,
     },
+}
+
+texts!(JobId: Self::text, Self::parse);
+documents!(Work);
+columns!(Job { work, before, edges, created_at, finished_at });
+
+impl Kind for kind::Job {
+    declare!(Job = b'j' "job" in "job"
+        ("id" Text) =>
+        ("work" Json, "before_us" Number, "edges" Number, "created_at" Time, "finished_at" Time)
+        Changed Store, due Due::AtOnceUnless("finished_at"));
+
+    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
+        at: |job| job.finished_at,
+        settling: Settling {
+            after_ms: |catalog| catalog.jobs_ttl_ms,
+            ..Settling::cleaned(|keys| ExpireJobs { jobs: Self::keys(keys) }.into())
+        },
+    });
 }

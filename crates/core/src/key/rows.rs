@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rows::{Kind, columns, declare, kind, texts};
 use crate::time::Timestamp;
 
 /// What a key may do.
@@ -45,4 +46,13 @@ pub struct ApiKey {
     pub created_at: Timestamp,
     /// When it stopped working.
     pub revoked_at: Option<Timestamp>,
+}
+
+texts!(Role: Self::name, Self::from_name);
+columns!(ApiKey { hash, role, name, created_at, revoked_at });
+
+impl Kind for kind::ApiKey {
+    declare!(ApiKey = b'a' "api_key" in "key"
+        ("id" Text) => ("hash" Text, "role" Text, "name" Text, "created_at" Time, "revoked_at" Time)
+        Changed Store);
 }

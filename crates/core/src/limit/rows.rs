@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ExpireLimits;
+use crate::due::{Settling, WhenDue};
+use crate::rows::{Due, Kind, Typed, columns, declare, documents, kind};
 use crate::time::Timestamp;
 
 /// Names what has been used of a limit.
@@ -42,4 +45,19 @@ pub enum UsedState {
         /// The time.
         full_at: u64,
     },
+}
+
+documents!(UsedState);
+columns!(LimitKey { name, key });
+columns!(Used { state, look_at });
+
+impl Kind for kind::Limit {
+    declare!(Limit = b'm' "rate_limit" in "limit"
+        ("name" Text, "key" Text) => ("state" Json, "look_at" Time)
+        Absent With(1), due Due::At("look_at"));
+
+    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
+        at: |used| Some(used.look_at),
+        settling: Settling::cleaned(|keys| ExpireLimits { limits: Self::keys(keys) }.into()),
+    });
 }

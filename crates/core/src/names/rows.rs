@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Name;
+use crate::rows::{Kind, declare, documents, kind};
 
 /// Every name that was ever declared: what is not declared any more may still hold what is to be forgotten.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -32,4 +33,12 @@ impl Names {
         self.boards.extend(others.boards);
         self
     }
+}
+
+documents!(Names);
+
+impl Kind for kind::Names {
+    declare!(Names = b'N' "declared" in "key"
+        ("id" Text) => ("names" Json)
+        Changed Store);
 }

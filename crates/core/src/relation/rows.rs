@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::Meta;
-use crate::rows::TotalKey;
+use crate::rows::{Kind, TotalKey, columns, declare, kind};
 use crate::time::Stamp;
 
 /// The two ends of an edge.
@@ -91,5 +91,19 @@ impl EdgeKey {
         });
         let subject = TotalKey::Subject { subject: self.subject.clone(), relation: relation.clone() };
         shown.into_iter().chain(kind).chain([subject])
+    }
+}
+
+columns!(EdgeKey { object, relation, subject });
+columns!(Edge { created, kind, meta, hidden });
+
+impl Kind for kind::Edge {
+    declare!(Edge = b'e' "edge" in "relation"
+        ("object" Text, "relation" Text, "subject" Text) =>
+        ("created_us" Number, "kind" Text, "meta" Json, "hidden" Flag)
+        Key With(0));
+
+    fn counts(key: &EdgeKey, edge: &Edge, mut add: impl FnMut(TotalKey, i64)) {
+        key.totals(edge).for_each(|total| add(total, 1));
     }
 }

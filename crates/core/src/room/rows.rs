@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Name, SubjectId};
-use crate::rows::{Place, Seq, SequenceKey};
+use crate::rows::{InOrder, Kind, OrderKey, Ordered, Place, Seq, SequenceKey, columns, declare, kind, texts};
 use crate::time::Timestamp;
 
 /// The sequence that numbers a room's tickets.
@@ -98,4 +98,30 @@ pub struct EntryKey {
     pub subject: SubjectId,
     /// As the subject calls it.
     pub token: String,
+}
+
+texts!(TicketState: Self::name, Self::from_name);
+columns!(TicketKey { room, seq });
+columns!(Ticket { subject, token, state, joined_at, alive_until });
+columns!(EntryKey { room, subject, token });
+
+impl Kind for kind::Ticket {
+    declare!(Ticket = b'k' "ticket" in "room"
+        ("room" Text, "seq" Number) =>
+        ("subject" Text, "token" Text, "state" Text, "joined_at" Time, "alive_until" Time)
+        Absent With(0),
+        order Ordered { score: None, reached: "seq", only: Some(("state", "WAITING")) },
+        numbered QUEUE);
+
+    const ORDER: Option<InOrder<Self>> = Some(InOrder {
+        order: |key| OrderKey::Queue(key.room.clone()),
+        place: |key, ticket| (ticket.state == TicketState::Waiting).then(|| key.place()),
+        row: None,
+    });
+}
+
+impl Kind for kind::Entry {
+    declare!(Entry = b'y' "entry" in "room"
+        ("room" Text, "subject" Text, "token" Text) => ("seq" Number)
+        Absent With(0), numbered QUEUE);
 }

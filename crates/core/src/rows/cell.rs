@@ -4,14 +4,12 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::{DeserializeOwned, IntoDeserializer, value};
+use serde::de::{IntoDeserializer, value};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::sequence::Seq;
 use crate::day::Day;
-use crate::id::{KeyId, Name, ObjectId, SubjectId};
-use crate::time::{Stamp, Timestamp};
+use crate::time::Timestamp;
 
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +47,7 @@ pub enum Cell<'a> {
     Json(Cow<'a, str>),
     /// See [`Type::Number`].
     Number(u64),
-    /// A number that is not given yet, of those that the commit takes: see [`Seq::Taken`]. No store holds one.
+    /// A number that is not given yet, of those that the commit takes: see [`super::Seq::Taken`]. No store holds one.
     Taken(u32),
     /// See [`Type::Signed`].
     Signed(i64),
@@ -71,11 +69,6 @@ impl<'a> Cell<'a> {
     /// A text that is there already.
     pub fn text(text: &'a str) -> Self {
         Self::Text(Cow::Borrowed(text))
-    }
-
-    /// A time, or nothing.
-    pub fn time_or_null(time: Option<Timestamp>) -> Self {
-        time.map_or(Self::Null, Self::Time)
     }
 
     /// A document.
@@ -183,109 +176,8 @@ impl<'a> Cells<'a> {
         Self(cells.into_iter())
     }
 
-    /// The next one, whatever it is.
-    pub(super) fn any(&mut self) -> Option<Cell<'a>> {
+    /// The next one.
+    pub(super) fn next(&mut self) -> Option<Cell<'a>> {
         self.0.next()
-    }
-
-    pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
-        if let Cell::Text(text) = self.any()? { Some(text) } else { None }
-    }
-
-    /// The first says whether the value could be read, the second whether there is one.
-    pub(super) fn text_or_null(&mut self) -> Option<Option<Cow<'a, str>>> {
-        match self.any()? {
-            Cell::Null => Some(None),
-            Cell::Text(text) => Some(Some(text)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn json<T: DeserializeOwned>(&mut self) -> Option<T> {
-        self.json_or_null()?
-    }
-
-    pub(super) fn json_or_null<T: DeserializeOwned>(&mut self) -> Option<Option<T>> {
-        match self.any()? {
-            Cell::Null => Some(None),
-            Cell::Json(text) => serde_json::from_str(&text).ok().map(Some),
-            _ => None,
-        }
-    }
-
-    pub(super) fn number(&mut self) -> Option<u64> {
-        self.number_or_null()?
-    }
-
-    pub(super) fn number_or_null(&mut self) -> Option<Option<u64>> {
-        match self.any()? {
-            Cell::Null => Some(None),
-            Cell::Number(number) => Some(Some(number)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn seq(&mut self) -> Option<Seq> {
-        match self.any()? {
-            Cell::Number(number) => Some(Seq::Given(number)),
-            Cell::Taken(place) => Some(Seq::Taken(place)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn stamp(&mut self) -> Option<Stamp> {
-        self.number().map(Stamp)
-    }
-
-    pub(super) fn signed(&mut self) -> Option<i64> {
-        if let Cell::Signed(number) = self.any()? { Some(number) } else { None }
-    }
-
-    pub(super) fn numbers(&mut self) -> Option<Vec<u64>> {
-        if let Cell::Numbers(numbers) = self.any()? { Some(numbers.into_owned()) } else { None }
-    }
-
-    pub(super) fn time(&mut self) -> Option<Timestamp> {
-        self.time_or_null()?
-    }
-
-    pub(super) fn time_or_null(&mut self) -> Option<Option<Timestamp>> {
-        match self.any()? {
-            Cell::Null => Some(None),
-            Cell::Time(time) => Some(Some(time)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn times(&mut self) -> Option<Vec<Timestamp>> {
-        if let Cell::Times(times) = self.any()? { Some(times.into_owned()) } else { None }
-    }
-
-    pub(super) fn flag(&mut self) -> Option<bool> {
-        if let Cell::Flag(flag) = self.any()? { Some(flag) } else { None }
-    }
-
-    pub(super) fn day(&mut self) -> Option<Day> {
-        if let Cell::Day(day) = self.any()? { Some(day) } else { None }
-    }
-
-    pub(super) fn bytes(&mut self) -> Option<Cow<'a, [u8]>> {
-        if let Cell::Bytes(bytes) = self.any()? { Some(bytes) } else { None }
-    }
-
-    pub(super) fn name(&mut self) -> Option<Name> {
-        Name::new(&self.text()?).ok()
-    }
-
-    pub(super) fn object(&mut self) -> Option<ObjectId> {
-        ObjectId::new(&self.text()?).ok()
-    }
-
-    pub(super) fn subject(&mut self) -> Option<SubjectId> {
-        SubjectId::new(&self.text()?).ok()
-    }
-
-    pub(super) fn key(&mut self) -> Option<KeyId> {
-        KeyId::new(&self.text()?).ok()
     }
 }

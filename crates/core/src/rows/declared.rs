@@ -1,8 +1,8 @@
-//! Every kind of row, declared once. Stores lay rows out from this, and read and write them through
-//! [`Key::cells`] and [`Row::cells`]; a new kind of row touches no store's code.
+//! What is declared of a kind of row. Stores lay rows out from this, and read and write them through
+//! [`Key::cells`](super::Key::cells) and [`Row::cells`](super::Row::cells); a new kind of row touches no store's code.
 
-use super::Key;
-use super::cell::Type::{self, Bytes, Flag, Json, Number, Numbers, Signed, Text, Time, Times};
+use super::cell::Type;
+use super::{DECLARED, RowKind};
 
 /// A column: its name, and what it holds.
 pub type Column = (&'static str, Type);
@@ -81,131 +81,44 @@ pub struct Declared {
     pub due: Option<Due>,
     /// How its rows stand in an order, where they ever do.
     pub order: Option<Ordered>,
+    /// The sequence whose numbers its rows carry, in their key or in a column. It has the home of the row.
+    pub sequence: Option<&'static str>,
 }
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $letter:literal $name:literal in $capability:literal
+/// Declares a kind of row in its [`super::Kind`]: letter, name and capability, the parts of its key, its other columns, how its
+/// absence is guarded, and its home.
+macro_rules! declare {
+    ($kind:ident = $letter:literal $name:literal in $capability:literal
         ($($key:literal $key_type:ident),*) => ($($column:literal $type:ident),*)
-        $guard:ident $home:expr, due $due:expr $(, order $order:expr)?;)*) => {
-        /// The kinds of rows that there are. Those that relations need come first.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum RowKind {
-            $($(#[$doc])* $kind,)*
-        }
-
-        static DECLARED: &[Declared] = &[$(Declared {
-            kind: RowKind::$kind,
+        $guard:ident $home:ident $(($with:literal))?
+        $(, due $due:expr)? $(, order $order:expr)? $(, numbered $sequence:expr)?) => {
+        const DECLARED: $crate::rows::Declared = $crate::rows::Declared {
+            kind: $crate::rows::RowKind::$kind,
             name: $name,
             letter: $letter,
             capability: $capability,
-            key: &[$(($key, $key_type)),*],
-            columns: &[$(($column, $type)),*],
-            guard: Guard::$guard,
-            home: $home,
-            due: $due,
-            order: [$($order,)? NO_ORDER][0],
-        }),*];
-
-        impl RowKind {
-            /// All of them.
-            pub const ALL: [Self; [$($letter),*].len()] = [$(Self::$kind),*];
-        }
+            key: &[$(($key, $crate::rows::Type::$key_type)),*],
+            columns: &[$(($column, $crate::rows::Type::$type)),*],
+            guard: $crate::rows::Guard::$guard,
+            home: $crate::rows::Home::$home $(($with))?,
+            due: $crate::rows::only!($($due)?),
+            order: $crate::rows::only!($($order)?),
+            sequence: $crate::rows::only!($($sequence)?),
+        };
     };
 }
+pub(crate) use declare;
 
-use Home::{Spread, Store, With};
-
-const NO_ORDER: Option<Ordered> = None;
-
-kinds! {
-    /// An edge. There are many: stores lay them out by hand, with their lists.
-    Edge = b'e' "edge" in "relation"
-        ("object" Text, "relation" Text, "subject" Text) =>
-        ("created_us" Number, "kind" Text, "meta" Json, "hidden" Flag)
-        Key With(0), due None;
-    /// A registered object.
-    Object = b'b' "object" in "object"
-        ("object" Text) => ("status" Text, "attributes" Json, "created_at" Time, "updated_at" Time)
-        Changed With(0), due None;
-    /// What is known about a subject beyond its edges.
-    Subject = b'u' "subject" in "subject"
-        ("subject" Text) =>
-        ("suspended_at" Time, "job" Text, "forgotten_before_us" Number, "forgotten_left" Json)
-        Changed With(0), due None;
-    /// A remembered answer.
-    Replay = b'r' "replay" in "replay"
-        ("caller" Text, "key" Text) => ("fields" Json, "answer" Text, "expires_at" Time)
-        Key Spread, due Some(Due::At("expires_at"));
-    /// A piece of long work.
-    Job = b'j' "job" in "job"
-        ("id" Text) =>
-        ("work" Json, "before_us" Number, "edges" Number, "created_at" Time, "finished_at" Time)
-        Changed Store, due Some(Due::AtOnceUnless("finished_at"));
-    /// An API key.
-    ApiKey = b'a' "api_key" in "key"
-        ("id" Text) => ("hash" Text, "role" Text, "name" Text, "created_at" Time, "revoked_at" Time)
-        Changed Store, due None;
-    /// Every name that was ever declared.
-    Names = b'N' "declared" in "key"
-        ("id" Text) => ("names" Json)
-        Changed Store, due None;
-    /// A counter: a total that is listed as a row.
-    Counter = b'n' "counter" in "counter"
-        ("counter" Text, "key" Text) => ("value" Signed)
-        Key With(1), due None;
-    /// When a counter was last added to.
-    Touched = b'l' "counter_last" in "counter"
-        ("counter" Text, "key" Text) => ("last_at" Time)
-        Absent With(1), due None;
-    /// A unique count.
-    Unique = b'q' "unique_count" in "unique"
-        ("unique_name" Text, "key" Text) => ("sketch" Bytes)
-        Absent With(1), due None;
-    /// What has been used of a limit.
-    Limit = b'm' "rate_limit" in "limit"
-        ("name" Text, "key" Text) => ("state" Json, "look_at" Time)
-        Absent With(1), due Some(Due::At("look_at"));
-    /// How many subjects of a sheet have been numbered.
-    Sheet = b'h' "attendance_sheet" in "attendance"
-        ("sheet" Text) => ("next_number" Number)
-        Absent With(0), due None;
-    /// Which chunks a day has.
-    Day = b'g' "attendance_day" in "attendance"
-        ("sheet" Text, "day" Day) => ("chunks" Numbers)
-        Absent With(0), due None;
-    /// A part of a day's bitmap.
-    Chunk = b'i' "attendance_chunk" in "attendance"
-        ("sheet" Text, "day" Day, "chunk" Number) => ("bits" Bytes)
-        Absent With(0), due None;
-    /// A subject on a sheet.
-    Attendee = b'f' "attendee" in "attendance"
-        ("sheet" Text, "subject" Text) => ("number" Number, "days" Bytes, "forgotten" Bytes)
-        Absent With(0), due None;
-    /// What is known of a board beyond its scores.
-    Board = b'B' "board" in "board"
-        ("board" Text) => ("seasons" Times, "dense" Flag)
-        Absent With(0), due None;
-    /// A member's score, which has a place in the order of its board.
-    Score = b'w' "score" in "board"
-        ("board" Text, "season" Time, "levels" Flag, "member" Text) => ("score" Signed, "reached_us" Number)
-        Absent With(0), due None, order Some(Ordered { score: Some("score"), reached: "reached_us", only: None });
-    /// The last number given of a sequence. Stores write it themselves when numbers are taken; it is a row like any other to
-    /// who lists and copies all of them.
-    Sequence = b'Q' "sequence" in "sequence"
-        ("home" Text, "name" Text) => ("last" Number)
-        Absent With(0), due None;
-    /// A ticket of a room, which has a place in the room's queue while it waits.
-    Ticket = b'k' "ticket" in "room"
-        ("room" Text, "seq" Number) =>
-        ("subject" Text, "token" Text, "state" Text, "joined_at" Time, "alive_until" Time)
-        Absent With(0), due None, order Some(Ordered { score: None, reached: "seq", only: Some(("state", "WAITING")) });
-    /// Which ticket a subject's token stands for.
-    Entry = b'y' "entry" in "room"
-        ("room" Text, "subject" Text, "token" Text) => ("seq" Number)
-        Absent With(0), due None;
+/// Some of what is there, if anything is.
+macro_rules! only {
+    () => {
+        None
+    };
+    ($what:expr) => {
+        Some($what)
+    };
 }
-
-use Type::Day;
+pub(crate) use only;
 
 impl RowKind {
     /// How many there are.
@@ -229,36 +142,13 @@ impl RowKind {
             .is_some_and(|by| declared.columns.iter().all(|(name, _)| by.score == Some(name) || by.reached == *name))
     }
 
+    /// The sequence whose numbers such rows carry.
+    pub fn sequence(self) -> Option<&'static str> {
+        self.declared().sequence
+    }
+
     /// What it is made of.
     pub fn declared(self) -> &'static Declared {
         &DECLARED[self as usize]
-    }
-}
-
-impl Key {
-    /// What kind of row it names.
-    pub fn kind(&self) -> RowKind {
-        match self {
-            Self::Edge(_) => RowKind::Edge,
-            Self::Object(_) => RowKind::Object,
-            Self::Subject(_) => RowKind::Subject,
-            Self::Replay(_) => RowKind::Replay,
-            Self::Job(_) => RowKind::Job,
-            Self::ApiKey(_) => RowKind::ApiKey,
-            Self::Names => RowKind::Names,
-            Self::Counter(_) => RowKind::Counter,
-            Self::Touched(_) => RowKind::Touched,
-            Self::Unique(_) => RowKind::Unique,
-            Self::Limit(_) => RowKind::Limit,
-            Self::Sheet(_) => RowKind::Sheet,
-            Self::Day(..) => RowKind::Day,
-            Self::Chunk(_) => RowKind::Chunk,
-            Self::Attendee(..) => RowKind::Attendee,
-            Self::Board(_) => RowKind::Board,
-            Self::Score(_) => RowKind::Score,
-            Self::Sequence(_) => RowKind::Sequence,
-            Self::Ticket(_) => RowKind::Ticket,
-            Self::Entry(_) => RowKind::Entry,
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! What is due is in partitions, so that several servers share the work: each partition is worked on by one server at a
 //! time. What is kept together is in one partition and so is worked on together.
 
-use super::{Cell, Home, Key, declared::RowKind};
+use super::{Cell, Home, Key, RowKind};
 use crate::hash::{crc16, slot};
 
 /// How many partitions there are. Never changed: stores keep what is due by them.

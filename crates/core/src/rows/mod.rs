@@ -1,11 +1,13 @@
 //! The rows that stores keep: typed and closed, so that each store lays them out in its own idiom.
+//!
+//! A kind of row stands in the list of `crate::capability`, and says everything else of itself in its capability's `rows.rs`: see
+//! [`Kind`].
 
 mod base64;
 mod cell;
-mod columns;
 mod declared;
 mod due;
-mod implied;
+mod kinds;
 mod order;
 mod sequence;
 #[cfg(test)]
@@ -13,124 +15,44 @@ mod sequence_tests;
 #[cfg(test)]
 mod tests;
 mod total;
-mod typed;
+mod value;
 
-use serde::{Deserialize, Serialize};
-
-use crate::day::Day;
-use crate::id::{Name, ObjectId, SubjectId};
 use crate::time::{Stamp, Timestamp};
 
-pub use crate::attendance::rows::{Attendee, Bits, CHUNK_BITS, ChunkKey};
-pub use crate::board::rows::{Board, BoardKey, Score, ScoreKey};
-pub use crate::counter::rows::CountKey;
-pub use crate::job::rows::{Job, JobId, JobKind, Round, Work};
-pub use crate::key::rows::{ApiKey, Role};
-pub use crate::limit::rows::{LimitKey, Used, UsedState};
-pub use crate::names::rows::Names;
-pub use crate::object::rows::Object;
-pub use crate::relation::rows::{Edge, EdgeKey, ListKey, Side};
-pub use crate::replay::rows::{Replay, ReplayKey};
-pub use crate::room::rows::{EntryKey, Ticket, TicketKey, TicketState};
-pub use crate::subject::rows::{Forgotten, Subject, Suspension};
-pub use crate::unique::rows::{SKETCH_ERROR, Sketch};
-pub use crate::verify::rows::{DriftItem, VerifyReport};
+pub(crate) use crate::capability::{DECLARED, kind};
+pub use crate::capability::{Key, Row, RowKind, rows::*};
 pub(crate) use base64::as_base64;
 pub use cell::{Cell, Cells, Type};
-pub use declared::{Column, Declared, Due, Guard, Home, Ordered, RowKind};
+pub use declared::{Column, Declared, Due, Guard, Home, Ordered};
+pub(crate) use declared::{declare, only};
 pub use due::{DUE_PARTITIONS, Partitions};
+pub(crate) use kinds::{InOrder, Kind, Typed, kinds};
 pub use order::{Among, Moved, OrderKey, Place, Standing};
 pub use sequence::{NUMBER_MAX, NotTaken, Seq, SequenceKey};
-pub use total::{Number, TotalKey, TotalOf};
+pub use total::{Number, NumberOf, TotalKey, TotalOf};
+pub(crate) use value::{Columns, Value, columns, documents, in_bytes, texts};
 
-/// Names a row.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Key {
-    /// An edge.
-    Edge(EdgeKey),
-    /// A registered object.
-    Object(ObjectId),
-    /// What is known about a subject beyond its edges.
-    Subject(SubjectId),
-    /// A remembered answer.
-    Replay(ReplayKey),
-    /// A piece of long work.
-    Job(JobId),
-    /// An API key.
-    ApiKey(String),
-    /// A counter. Its value is a total, see [`TotalKey::Counter`]; it is named as a row where all rows are listed.
-    Counter(CountKey),
-    /// When a counter was last added to, where it keeps that.
-    Touched(CountKey),
-    /// A unique count.
-    Unique(CountKey),
-    /// What has been used of a limit.
-    Limit(LimitKey),
-    /// How many subjects of a sheet have been numbered.
-    Sheet(Name),
-    /// Which chunks a day has.
-    Day(Name, Day),
-    /// A part of a day's bitmap.
-    Chunk(ChunkKey),
-    /// A subject on a sheet.
-    Attendee(Name, SubjectId),
-    /// What is known of a board beyond its scores.
-    Board(Name),
-    /// A member's score.
-    Score(ScoreKey),
-    /// Every name that was ever declared.
-    Names,
-    /// The last number given of a sequence.
-    Sequence(SequenceKey),
-    /// A place in a room's queue.
-    Ticket(TicketKey),
-    /// Which ticket a subject's token stands for.
-    Entry(EntryKey),
+impl Key {
+    /// The values of the key's columns, gathered.
+    pub fn to_cells(&self) -> Vec<Cell<'_>> {
+        let mut cells = Vec::with_capacity(4);
+        self.cells(|cell| cells.push(cell));
+        cells
+    }
 }
 
-/// The value of a row.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Row {
-    /// See [`Edge`].
-    Edge(Edge),
-    /// See [`Object`].
-    Object(Object),
-    /// See [`Subject`].
-    Subject(Subject),
-    /// See [`Replay`].
-    Replay(Replay),
-    /// See [`Job`].
-    Job(Job),
-    /// See [`ApiKey`].
-    ApiKey(ApiKey),
-    /// A counter's value; never 0, which is a counter that is not there.
-    Counter(i64),
-    /// When the counter was last added to.
-    Touched(Timestamp),
-    /// See [`Sketch`].
-    Unique(Sketch),
-    /// See [`Used`].
-    Limit(Used),
-    /// The next number.
-    Sheet(u64),
-    /// The chunks, in order.
-    Day(Vec<u64>),
-    /// The lower parts of the numbers in it.
-    Chunk(Bits),
-    /// See [`Attendee`].
-    Attendee(Attendee),
-    /// See [`Board`].
-    Board(Board),
-    /// See [`Score`].
-    Score(Score),
-    /// See [`Names`].
-    Names(Names),
-    /// The last number given.
-    Sequence(u64),
-    /// See [`Ticket`].
-    Ticket(Ticket),
-    /// The ticket's number.
-    Entry(Seq),
+impl Row {
+    /// The values of the columns beside the key, gathered.
+    pub fn to_cells(&self) -> Vec<Cell<'_>> {
+        let mut cells = Vec::with_capacity(5);
+        self.cells(|cell| cells.push(cell));
+        cells
+    }
+
+    /// When a counter was last added to.
+    pub fn touched(&self) -> Option<Timestamp> {
+        self.touched_at().copied()
+    }
 }
 
 /// One row's change. `before` is what the decision saw, so that a store can take down what

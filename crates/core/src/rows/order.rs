@@ -7,10 +7,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::cell::{Cell, Cells};
-use super::declared::RowKind;
-use super::{BoardKey, Key, Row, Score, TicketKey, TicketState};
+use super::value::Columns;
+use super::{BoardKey, Key, Row, RowKind};
 use crate::id::Name;
-use crate::time::Stamp;
 
 /// Names an order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -114,12 +113,8 @@ impl OrderKey {
     /// What the keys of its rows begin with.
     pub fn cells<'a>(&'a self, mut put: impl FnMut(Cell<'a>)) {
         match self {
-            Self::Board(key) => {
-                put(Cell::text(key.board.as_str()));
-                put(Cell::Time(key.season));
-                put(Cell::Flag(key.levels));
-            }
-            Self::Queue(room) => put(Cell::text(room.as_str())),
+            Self::Board(board) => board.put(&mut put),
+            Self::Queue(room) => room.put(&mut put),
         }
     }
 
@@ -132,31 +127,9 @@ impl OrderKey {
 
     /// Reads back what the keys of rows of a kind begin with.
     pub fn from_cells(kind: RowKind, from: &mut Cells<'_>) -> Option<Self> {
-        match kind {
-            RowKind::Score => {
-                let (board, season) = (from.name()?, from.time()?);
-                Some(Self::Board(BoardKey { board, season, levels: from.flag()? }))
-            }
-            RowKind::Ticket => Some(Self::Queue(from.name()?)),
-            RowKind::Edge
-            | RowKind::Object
-            | RowKind::Subject
-            | RowKind::Replay
-            | RowKind::Job
-            | RowKind::ApiKey
-            | RowKind::Names
-            | RowKind::Counter
-            | RowKind::Touched
-            | RowKind::Unique
-            | RowKind::Limit
-            | RowKind::Sheet
-            | RowKind::Day
-            | RowKind::Chunk
-            | RowKind::Attendee
-            | RowKind::Board
-            | RowKind::Sequence
-            | RowKind::Entry => None,
-        }
+        // Each of them is of another kind, so at most one is it.
+        let board = (kind == RowKind::Score).then(|| Columns::take(from).map(Self::Board)).flatten();
+        board.or_else(|| (kind == RowKind::Ticket).then(|| Columns::take(from).map(Self::Queue)).flatten())
     }
 
     /// The key of the row that has this id.
@@ -171,71 +144,7 @@ impl OrderKey {
     /// The row that stands at a place, where the place says everything of it ([`RowKind::is_its_place`]). Others are to be
     /// looked up.
     pub fn row(&self, place: &Place) -> Option<Row> {
-        match self {
-            Self::Board(_) => Some(Row::Score(Score { score: place.score, reached: Stamp(place.reached) })),
-            Self::Queue(_) => None,
-        }
-    }
-}
-
-impl Key {
-    /// The order in which its row stands, when it stands in any.
-    pub fn order(&self) -> Option<OrderKey> {
-        match self {
-            Self::Score(key) => Some(OrderKey::Board(key.board.clone())),
-            Self::Ticket(TicketKey { room, .. }) => Some(OrderKey::Queue(room.clone())),
-            Self::Edge(_)
-            | Self::Object(_)
-            | Self::Subject(_)
-            | Self::Replay(_)
-            | Self::Job(_)
-            | Self::ApiKey(_)
-            | Self::Counter(_)
-            | Self::Touched(_)
-            | Self::Unique(_)
-            | Self::Limit(_)
-            | Self::Sheet(_)
-            | Self::Day(..)
-            | Self::Chunk(_)
-            | Self::Attendee(..)
-            | Self::Board(_)
-            | Self::Names
-            | Self::Sequence(_)
-            | Self::Entry(_) => None,
-        }
-    }
-}
-
-impl Row {
-    /// In which order it stands, and where: while it does.
-    pub fn stands(&self, key: &Key) -> Option<(OrderKey, Place)> {
-        let place = match (self, key) {
-            (Self::Score(score), Key::Score(key)) => key.place(*score),
-            (Self::Ticket(ticket), Key::Ticket(key)) if ticket.state == TicketState::Waiting => key.place(),
-            (Self::Score(_) | Self::Ticket(_), _) => return None,
-            (
-                Self::Edge(_)
-                | Self::Object(_)
-                | Self::Subject(_)
-                | Self::Replay(_)
-                | Self::Job(_)
-                | Self::ApiKey(_)
-                | Self::Counter(_)
-                | Self::Touched(_)
-                | Self::Unique(_)
-                | Self::Limit(_)
-                | Self::Sheet(_)
-                | Self::Day(_)
-                | Self::Chunk(_)
-                | Self::Attendee(_)
-                | Self::Board(_)
-                | Self::Names(_)
-                | Self::Sequence(_)
-                | Self::Entry(_),
-                _,
-            ) => return None,
-        };
-        Some((key.order()?, place))
+        Row::at(self.kind(), place)
     }
 }
 

@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, Cells};
-use super::declared::{Home, RowKind};
-use super::{Among, Change, Changes, Key, Place, Row, Standing};
+use super::declared::{Home, declare};
+use super::value::{Value, columns};
+use super::{Among, Change, Changes, Key, Kind, Place, Row, Standing, kind};
 
 /// The largest number of a sequence, which every store and every client can hold exactly.
 pub const NUMBER_MAX: u64 = 1 << 53;
@@ -61,27 +62,37 @@ impl Seq {
             Self::Taken(place) => first + u64::from(place),
         }
     }
+}
 
-    /// As it stands in a row.
-    pub(super) fn cell(self) -> Cell<'static> {
+impl Value for Seq {
+    fn cell(&self) -> Cell<'_> {
         match self {
-            Self::Given(number) => Cell::Number(number),
-            Self::Taken(place) => Cell::Taken(place),
+            Self::Given(number) => Cell::Number(*number),
+            Self::Taken(place) => Cell::Taken(*place),
         }
     }
+
+    fn from_cell(cell: Cell<'_>) -> Option<Self> {
+        match cell {
+            Cell::Number(number) => Some(Self::Given(number)),
+            Cell::Taken(place) => Some(Self::Taken(place)),
+            _ => None,
+        }
+    }
+}
+
+columns!(SequenceKey { home, name });
+
+impl Kind for kind::Sequence {
+    declare!(Sequence = b'Q' "sequence" in "sequence"
+        ("home" Text, "name" Text) => ("last" Number)
+        Absent With(0));
 }
 
 /// A row carries a number that its commit does not take.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a row carries a number that was not taken: {0}")]
 pub struct NotTaken(String);
-
-impl RowKind {
-    /// The sequence whose numbers such rows carry, in their key or in a column. It has the home of the row.
-    pub fn sequence(self) -> Option<&'static str> {
-        matches!(self, Self::Ticket | Self::Entry).then_some(crate::room::rows::QUEUE)
-    }
-}
 
 impl Key {
     /// The sequence whose numbers the row may carry.

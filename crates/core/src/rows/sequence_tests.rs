@@ -1,6 +1,7 @@
 //! What is filled in at a commit, and what is not.
 
 use super::*;
+use crate::id::{Name, SubjectId};
 
 fn room() -> Name {
     Name::new("sale").unwrap()

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
+use crate::day::Day;
+use crate::id::{Name, ObjectId, SubjectId};
+use crate::verify::{Claims, Known};
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -70,10 +73,10 @@ fn samples() -> Vec<(Key, Row)> {
         (Key::Limit(limit.clone()), used(UsedState::Window { start: 1, current: 2, previous: 3 })),
         (Key::Limit(limit), used(UsedState::Bucket { full_at: u64::MAX })),
         (Key::Sheet(name("daily")), Row::Sheet(8)),
-        (Key::Day(name("daily"), Day(20_000)), Row::Day(vec![0, 3])),
+        (Key::Day((name("daily"), Day(20_000))), Row::Day(vec![0, 3])),
         (Key::Chunk(ChunkKey { sheet: name("daily"), day: Day(20_000), chunk: 3 }), Row::Chunk(bits.clone())),
         (
-            Key::Attendee(name("daily"), subject.clone()),
+            Key::Attendee((name("daily"), subject.clone())),
             Row::Attendee(Attendee { number: 7, days: bits, forgotten: Bits::default() }),
         ),
         (Key::Board(name("weekly")), Row::Board(Board { seasons: vec![Timestamp(0), at], dense: true })),
@@ -205,5 +208,36 @@ fn kinds_are_declared_in_order_and_their_names_do_not_meet() {
         }
         let with_its_order = matches!(declared.home, Home::With(column) if column + 1 < declared.key.len());
         assert!(!kind.stands() || with_its_order, "{kind:?}");
+    }
+}
+
+/// A kind that is read by verifications has something to say in them, and no other says anything.
+#[test]
+fn rows_that_claim_tell_or_own_anything_are_of_a_kind_that_is_audited() {
+    let (mut audited, mut known) = (BTreeSet::new(), Known::default());
+    for (key, row) in samples() {
+        let mut claimed = 0;
+        row.claims(&key, &known, &mut Claims(&mut |_, _| claimed += 1));
+        row.tells(&key, &mut known);
+        assert_eq!(row.owns(&key).is_some(), key.kind().is_owner(), "{key:?}");
+        if claimed > 0 || key.kind() == RowKind::Board {
+            audited.insert(key.kind());
+        }
+    }
+    assert_eq!(audited, RowKind::ALL.into_iter().filter(|kind| kind.implies()).collect());
+    assert_eq!(known.dense(&name("weekly")), Some(true), "a board tells");
+}
+
+/// Jobs keep keys as JSON.
+#[test]
+fn keys_are_written_as_ever() {
+    for (key, expected) in [
+        (Key::Names, json!("Names")),
+        (Key::Job(JobId(7)), json!({"Job": 7})),
+        (Key::Day((name("daily"), Day(0))), json!({"Day": ["daily", "1970-01-01"]})),
+        (Key::Sheet(name("daily")), json!({"Sheet": "daily"})),
+    ] {
+        assert_eq!(serde_json::to_value(&key).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<Key>(expected).unwrap(), key);
     }
 }

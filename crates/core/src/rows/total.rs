@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CountKey, RowKind};
+use super::{COUNTER, CountKey, PRESENT, RowKind};
 use crate::day::Day;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 
@@ -58,6 +58,21 @@ pub enum TotalOf<'a> {
     Number(Number<'a>),
 }
 
+/// What a number counts, said in its capability's `rows.rs`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NumberOf {
+    /// As the name of a table.
+    pub table: &'static str,
+    /// The same where a byte has to do. Never changed, never used again.
+    pub letter: u8,
+    /// The same where it stands among the kinds of edges: no relation has such a kind.
+    pub mark: &'static str,
+    /// Whether it is kept together with what has the same key; otherwise with what has the same name.
+    pub with_key: bool,
+    /// The row as which it is listed where all rows are, if it is.
+    pub listed: Option<RowKind>,
+}
+
 /// A total that counts no edges. Stores keep all of these alike, whatever they count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Number<'a> {
@@ -77,13 +92,21 @@ pub struct Number<'a> {
     pub listed: Option<RowKind>,
 }
 
+impl NumberOf {
+    /// The one of this name and key.
+    fn number<'a>(self, name: &'a Name, key: Cow<'a, str>) -> Number<'a> {
+        let Self { table, letter, mark, with_key, listed } = self;
+        Number { table, letter, mark, name, key, with_key, listed }
+    }
+}
+
 impl Number<'_> {
     /// The mark of counters.
-    pub const COUNTER: &'static str = "#";
-    const PRESENT: &'static str = "@";
+    pub const COUNTER: &'static str = COUNTER.mark;
+    const PRESENT: &'static str = PRESENT.mark;
 
     /// Table, letter and mark of each that is not listed as a row.
-    pub const UNLISTED: [(&'static str, u8, &'static str); 1] = [("attendance_present", b'P', Self::PRESENT)];
+    pub const UNLISTED: [(&'static str, u8, &'static str); 1] = [(PRESENT.table, PRESENT.letter, PRESENT.mark)];
 }
 
 impl TotalKey {
@@ -98,24 +121,8 @@ impl TotalKey {
             Self::Object { object, relation } => TotalOf::Object(object, relation),
             Self::Kind { object, relation, kind } => TotalOf::Kind(object, relation, kind),
             Self::Subject { subject, relation } => TotalOf::Subject(subject, relation),
-            Self::Counter(CountKey { name, key }) => TotalOf::Number(Number {
-                table: "counter",
-                letter: b'n',
-                mark: Number::COUNTER,
-                name,
-                key: Cow::Borrowed(key.as_str()),
-                with_key: true,
-                listed: Some(RowKind::Counter),
-            }),
-            Self::Present { sheet, day } => TotalOf::Number(Number {
-                table: "attendance_present",
-                letter: b'P',
-                mark: Number::PRESENT,
-                name: sheet,
-                key: Cow::Owned(day.to_string()),
-                with_key: false,
-                listed: None,
-            }),
+            Self::Counter(CountKey { name, key }) => TotalOf::Number(COUNTER.number(name, Cow::Borrowed(key.as_str()))),
+            Self::Present { sheet, day } => TotalOf::Number(PRESENT.number(sheet, Cow::Owned(day.to_string()))),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Name;
-use crate::rows::{Edge, JobId, Row};
+use crate::rows::{Cell, Cells, Columns, Edge, JobId, Kind, Row, Value, declare, documents, kind};
 use crate::time::{Stamp, Timestamp};
 
 /// A subject that is suspended, or is being forgotten, or both. Without a row, a subject is simply itself.
@@ -53,4 +53,30 @@ impl Subject {
     pub fn into_row(self) -> Option<Row> {
         (self != Self::default()).then_some(Row::Subject(self))
     }
+}
+
+documents!(BTreeMap<Name, i64>);
+
+impl Columns for Subject {
+    fn put<'a>(&'a self, put: &mut impl FnMut(Cell<'a>)) {
+        let (suspended, forgotten) = (self.suspended.as_ref(), self.forgotten.as_ref());
+        put(suspended.map_or(Cell::Null, |row| row.at.cell()));
+        put(suspended.map_or(Cell::Null, |row| row.job.cell()));
+        put(forgotten.map_or(Cell::Null, |row| row.before.cell()));
+        put(forgotten.map_or(Cell::Null, |row| row.left.cell()));
+    }
+
+    fn take(from: &mut Cells<'_>) -> Option<Self> {
+        let ((at, job), (before, left)) = Columns::take(from)?;
+        let suspended = Option::zip(at, job).map(|(at, job)| Suspension { at, job });
+        let forgotten = Option::zip(before, left).map(|(before, left)| Forgotten { before, left });
+        Some(Self { suspended, forgotten })
+    }
+}
+
+impl Kind for kind::Subject {
+    declare!(Subject = b'u' "subject" in "subject"
+        ("subject" Text) =>
+        ("suspended_at" Time, "job" Text, "forgotten_before_us" Number, "forgotten_left" Json)
+        Changed With(0));
 }

@@ -283,7 +283,7 @@ fn whoever_is_forgotten_was_never_there() {
     }
     assert!(steps > 1, "many days go in several steps");
     let named = |key: &Key| match key {
-        Key::Attendee(_, who) => who.as_str() == "ann",
+        Key::Attendee((_, who)) => who.as_str() == "ann",
         Key::Score(key) => key.member.as_str() == "ann",
         Key::Day(..) | Key::Chunk(_) => true,
         _ => false,

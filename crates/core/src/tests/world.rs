@@ -131,7 +131,7 @@ impl World {
             }
         }
         for (key, row) in &self.rows {
-            if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
+            if let (Key::Attendee((sheet, _)), Row::Attendee(attendee)) = (key, row) {
                 for day in attendee.days.bitmap().iter().chain(attendee.forgotten.bitmap()) {
                     let total = TotalKey::Present { sheet: sheet.clone(), day: Day(day) };
                     *counted.entry(total).or_default() += 1;

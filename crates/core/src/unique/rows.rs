@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datasketches::hll::{HllSketch, HllType, HllUnion};
 
-use crate::rows::as_base64;
+use crate::rows::{Kind, as_base64, declare, in_bytes, kind};
 
 /// Registers are 2 to the power of this: 16,384 of four bits each.
 const SKETCH_LG_K: u8 = 14;
@@ -75,3 +75,11 @@ impl Sketch {
 }
 
 as_base64!(Sketch);
+
+in_bytes!(Sketch);
+
+impl Kind for kind::Unique {
+    declare!(Unique = b'q' "unique_count" in "unique"
+        ("unique_name" Text, "key" Text) => ("sketch" Bytes)
+        Absent With(1));
+}

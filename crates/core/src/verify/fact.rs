@@ -5,20 +5,80 @@
 
 use std::collections::HashMap;
 
+use crate::capability::present;
 use crate::id::Name;
-use crate::rows::{BoardKey, DriftItem, Key, OrderKey, Row, RowKind, TotalKey};
+use crate::rows::{DriftItem, Key, OrderKey, RowKind, TotalKey, Typed};
 use crate::view::{Stop, View};
-use crate::{attendance, board};
 
-/// Something that is said twice. A store needs to know nothing else of it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Fact {
-    /// What the day or the board lists comes first: others are looked at by way of it.
-    Attendance(attendance::Fact),
-    /// A total that counts no edges.
-    Total(TotalKey),
-    /// See [`board::Fact`].
-    Board(board::Fact),
+pub use crate::capability::Fact;
+
+/// What the facts of a capability have to say of themselves.
+pub(crate) trait Said {
+    /// What both sides say, of rows as of one moment.
+    fn look(&self, who: Option<&Key>, view: &mut View) -> Result<Judged, Stop>;
+
+    /// Puts right what says it. Says whether there was anything to put right.
+    fn put_right(&self, who: Option<&Key>, view: &mut View) -> Result<bool, Stop>;
+
+    /// For people.
+    fn words(&self, judged: Judged, who: Option<&Key>) -> String;
+
+    /// Whether it is put right before all that do not come first: others are put right by way of it.
+    fn comes_first(&self) -> bool {
+        false
+    }
+
+    /// Whether another fact cannot be looked at as long as this one is wrong.
+    fn unsettles(&self, _other: &Self) -> bool {
+        false
+    }
+
+    /// The order by way of which it is looked at: as long as that is wrong, so is what is seen.
+    fn order(&self) -> Option<OrderKey> {
+        None
+    }
+
+    /// The total that it is, where it is one.
+    fn total(&self) -> Option<TotalKey> {
+        None
+    }
+
+    /// Whose number it is about, where it does not name the row.
+    fn owner(&self) -> Option<Owner> {
+        None
+    }
+
+    /// That row, where the number alone tells it.
+    fn who(&self) -> Option<Key> {
+        None
+    }
+}
+
+/// A number that one row of a kind has: facts may be about it without naming the row.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Owner {
+    /// The kind of the row.
+    pub(crate) kind: RowKind,
+    /// Among those of this name.
+    pub(crate) within: Name,
+    /// The number.
+    pub(crate) number: u64,
+}
+
+/// What rows of a kind say that other rows say too.
+#[expect(clippy::type_complexity, reason = "each is told by its arguments")]
+pub(crate) struct Audit<K: Typed> {
+    /// What a row claims of facts.
+    pub(crate) claims: Option<fn(&K::Key, &K::Row, &Known, &mut Claims<'_>)>,
+    /// What it tells of rows that are read after it.
+    pub(crate) tells: Option<fn(&K::Key, &K::Row, &mut Known)>,
+    /// The number that it has.
+    pub(crate) owns: Option<fn(&K::Key, &K::Row) -> Owner>,
+}
+
+impl<K: Typed> Audit<K> {
+    /// None of them, for a kind to say what it has.
+    pub(crate) const NOTHING: Self = Self { claims: None, tells: None, owns: None };
 }
 
 /// What is said of a fact, and what the rows behind it add up to.
@@ -42,7 +102,7 @@ pub struct Wrong {
 }
 
 /// Takes what a row claims: the fact, and both sides of it.
-pub(crate) struct Claims<'a>(pub(super) &'a mut dyn FnMut(Fact, Judged));
+pub(crate) struct Claims<'a>(pub(crate) &'a mut dyn FnMut(Fact, Judged));
 
 impl Claims<'_> {
     pub(crate) fn said(&mut self, fact: Fact, said: i64) {
@@ -62,11 +122,9 @@ pub struct Known {
 }
 
 impl Known {
-    /// Takes note of a row. Boards come before their scores, as in [`RowKind::ALL`].
-    pub(super) fn note(&mut self, key: &Key, row: &Row) {
-        if let (Key::Board(name), Row::Board(board)) = (key, row) {
-            self.boards.insert(name.clone(), board.dense);
-        }
+    /// Takes note of a board. Boards come before their scores, as in [`RowKind::ALL`].
+    pub(crate) fn board(&mut self, board: &Name, dense: bool) {
+        self.boards.insert(board.clone(), dense);
     }
 
     /// Whether the levels of a board are counted; nothing where it does not say.
@@ -75,148 +133,111 @@ impl Known {
     }
 }
 
-impl RowKind {
-    /// Whether rows of this kind imply anything beyond themselves, or tell what others do.
-    pub fn implies(self) -> bool {
-        match self {
-            Self::Day | Self::Chunk | Self::Attendee | Self::Board | Self::Score => true,
-            // Edges are recounted with their lists.
-            Self::Edge
-            | Self::Object
-            | Self::Subject
-            | Self::Replay
-            | Self::Job
-            | Self::ApiKey
-            | Self::Names
-            | Self::Counter
-            | Self::Touched
-            | Self::Unique
-            | Self::Limit
-            | Self::Sheet
-            | Self::Sequence
-            | Self::Ticket
-            | Self::Entry => false,
-        }
-    }
-}
-
-impl Row {
-    /// What it claims.
-    pub(super) fn implies(&self, key: &Key, known: &Known, claims: &mut Claims<'_>) {
-        match (self, key) {
-            (Self::Day(chunks), Key::Day(sheet, day)) => attendance::audit::day(sheet, *day, chunks, claims),
-            (Self::Chunk(bits), Key::Chunk(key)) => attendance::audit::chunk(key, bits, claims),
-            (Self::Attendee(row), Key::Attendee(sheet, _)) => attendance::audit::attendee(sheet, row, claims),
-            (Self::Score(score), Key::Score(key)) => board::audit::score(key, *score, known, claims),
-            // Nothing, or a row under the key of another.
-            (
-                Self::Day(_)
-                | Self::Chunk(_)
-                | Self::Attendee(_)
-                | Self::Score(_)
-                | Self::Edge(_)
-                | Self::Object(_)
-                | Self::Subject(_)
-                | Self::Replay(_)
-                | Self::Job(_)
-                | Self::ApiKey(_)
-                | Self::Names(_)
-                | Self::Counter(_)
-                | Self::Touched(_)
-                | Self::Unique(_)
-                | Self::Limit(_)
-                | Self::Sheet(_)
-                | Self::Board(_)
-                | Self::Sequence(_)
-                | Self::Ticket(_)
-                | Self::Entry(_),
-                _,
-            ) => {}
-        }
-    }
-}
-
 impl TotalKey {
     /// The fact that a total is, where rows that are no edges stand behind it.
     pub(super) fn fact(&self) -> Option<Fact> {
         match self {
-            Self::Present { .. } => Some(Fact::Total(self.clone())),
+            Self::Present { sheet, day } => Some(present(sheet, *day)),
             // Recounted with the edges; and nothing stands behind a counter.
             Self::Object { .. } | Self::Kind { .. } | Self::Subject { .. } | Self::Counter(_) => None,
         }
     }
-}
 
-impl Fact {
-    /// What both sides say, of rows as of one moment. For stores that cannot read everything at one moment.
-    pub fn look(&self, who: Option<&Key>, view: &mut View) -> Result<Judged, Stop> {
-        match self {
-            Self::Attendance(fact) => fact.look(who, view),
-            Self::Board(fact) => fact.look(view),
-            Self::Total(TotalKey::Present { sheet, day }) => attendance::audit::look_at_day(sheet, *day, view),
-            Self::Total(
-                TotalKey::Object { .. } | TotalKey::Kind { .. } | TotalKey::Subject { .. } | TotalKey::Counter(_),
-            ) => Ok(Judged::default()),
-        }
-    }
-
-    /// Whether another fact cannot be looked at as long as this one is wrong.
-    pub fn unsettles(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Attendance(fact), Self::Total(total)) => fact.unsettles(total),
-            (Self::Attendance(_) | Self::Total(_) | Self::Board(_), _) => false,
-        }
-    }
-
-    /// The order by way of which it is looked at: as long as that is wrong, so is what is seen.
-    pub fn order(&self) -> Option<OrderKey> {
-        match self {
-            Self::Board(board::Fact::Level(key)) => Some(BoardKey { levels: false, ..key.board.clone() }.into()),
-            Self::Board(board::Fact::Ranked(_)) | Self::Attendance(_) | Self::Total(_) => None,
-        }
-    }
-
-    /// Whether it is put right before all that do not come first: others are put right by way of it.
-    pub fn comes_first(&self) -> bool {
-        match self {
-            Self::Attendance(attendance::Fact::Listed(_)) => true,
-            Self::Attendance(attendance::Fact::Bit { .. }) | Self::Total(_) | Self::Board(_) => false,
-        }
-    }
-
-    /// Puts right what says it. Says whether there was anything to put right.
-    pub(super) fn put_right(&self, who: Option<&Key>, view: &mut View) -> Result<bool, Stop> {
-        match self {
-            Self::Attendance(fact) => fact.put_right(who, view),
-            Self::Board(fact) => fact.put_right(view),
-            Self::Total(total) => {
-                let Judged { said, counted } = self.look(who, view)?;
-                view.add(total, counted - said)?;
-                Ok(counted != said)
-            }
-        }
-    }
-
-    /// Whose number it is about.
-    pub(super) fn owner(&self) -> Option<attendance::Owner> {
-        match self {
-            Self::Attendance(fact) => fact.owner(),
-            Self::Total(_) | Self::Board(_) => None,
-        }
+    /// What is said of one that is off, for people.
+    pub(crate) fn words(&self, judged: Judged) -> String {
+        let item = DriftItem::new(self, judged.said, judged.counted);
+        let of = item.object.unwrap_or_default();
+        format!("the total of {} {of} says {}, and it is {}", item.relation, item.stored, item.counted)
     }
 }
 
 impl Wrong {
     /// For people.
     pub fn words(&self) -> String {
-        match &self.fact {
-            Fact::Attendance(fact) => fact.words(self.judged, self.who.as_ref()),
-            Fact::Board(fact) => fact.words(self.judged),
-            Fact::Total(total) => {
-                let item = DriftItem::new(total, self.judged.said, self.judged.counted);
-                let of = item.object.unwrap_or_default();
-                format!("the total of {} {of} says {}, and it is {}", item.relation, item.stored, item.counted)
-            }
-        }
+        self.fact.words(self.judged, self.who.as_ref())
     }
 }
+
+/// Makes the facts of all from a list of the capabilities that have some. What comes first there is put right first.
+macro_rules! facts {
+    ($($(#[$doc:meta])* $name:ident in $capability:ident,)+) => {
+        /// Something that is said twice. A store needs to know nothing else of it.
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Fact {
+            $($(#[$doc])* $name($crate::$capability::Fact),)+
+        }
+
+        $(impl From<$crate::$capability::Fact> for Fact {
+            fn from(fact: $crate::$capability::Fact) -> Self {
+                Self::$name(fact)
+            }
+        })+
+
+        impl Fact {
+            /// What both sides say, of rows as of one moment. For stores that cannot read everything at one moment.
+            pub fn look(&self, who: Option<&Key>, view: &mut View) -> Result<Judged, Stop> {
+                match self {
+                    $(Self::$name(fact) => fact.look(who, view),)+
+                }
+            }
+
+            /// Whether another fact cannot be looked at as long as this one is wrong.
+            pub fn unsettles(&self, other: &Self) -> bool {
+                match (self, other) {
+                    $((Self::$name(fact), Self::$name(other)) => fact.unsettles(other),)+
+                    ($(Self::$name(_))|+, _) => false,
+                }
+            }
+
+            /// The order by way of which it is looked at: as long as that is wrong, so is what is seen.
+            pub fn order(&self) -> Option<OrderKey> {
+                match self {
+                    $(Self::$name(fact) => fact.order(),)+
+                }
+            }
+
+            /// Whether it is put right before all that do not come first: others are put right by way of it.
+            pub fn comes_first(&self) -> bool {
+                match self {
+                    $(Self::$name(fact) => fact.comes_first(),)+
+                }
+            }
+
+            /// The total that it is, where it is one.
+            pub fn total(&self) -> Option<TotalKey> {
+                match self {
+                    $(Self::$name(fact) => fact.total(),)+
+                }
+            }
+
+            /// Puts right what says it. Says whether there was anything to put right.
+            pub(crate) fn put_right(&self, who: Option<&Key>, view: &mut View) -> Result<bool, Stop> {
+                match self {
+                    $(Self::$name(fact) => fact.put_right(who, view),)+
+                }
+            }
+
+            /// Whose number it is about, where it does not name the row.
+            pub(crate) fn owner(&self) -> Option<Owner> {
+                match self {
+                    $(Self::$name(fact) => fact.owner(),)+
+                }
+            }
+
+            /// That row, where the number alone tells it.
+            pub(crate) fn who(&self) -> Option<Key> {
+                match self {
+                    $(Self::$name(fact) => fact.who(),)+
+                }
+            }
+
+            /// For people.
+            pub(crate) fn words(&self, judged: Judged, who: Option<&Key>) -> String {
+                match self {
+                    $(Self::$name(fact) => fact.words(judged, who),)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use facts;

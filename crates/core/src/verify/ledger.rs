@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
-use super::fact::{Claims, Fact, Judged, Known, Wrong};
-use crate::attendance::Owner;
+use super::fact::{Claims, Fact, Judged, Known, Owner, Wrong};
 use crate::rows::{Key, Row, RowKind, TotalKey};
 
 /// Sums that facts share, as a power of two.
@@ -71,7 +70,7 @@ impl Ledger {
         let wanted = move |kind: &RowKind| match first {
             // Whoever reads every row once knows that each of them can be read.
             true => *kind != RowKind::Edge && !kind.is_total(),
-            false if owners => *kind == RowKind::Attendee,
+            false if owners => kind.is_owner(),
             false => kind.implies(),
         };
         RowKind::ALL.into_iter().filter(wanted)
@@ -79,16 +78,16 @@ impl Ledger {
 
     /// Takes a row.
     pub fn row(&mut self, key: &Key, row: &Row) {
-        self.known.note(key, row);
+        row.tells(key, &mut self.known);
         let (pass, hasher, facts_max) = (&mut self.pass, &self.hasher, self.facts_max);
         if let Pass::Owners(owners) = pass {
-            if let Some(found) = owner(key, row).and_then(|owner| owners.get_mut(&owner)) {
+            if let Some(found) = row.owns(key).and_then(|owner| owners.get_mut(&owner)) {
                 *found = Some(key.clone());
             }
             return;
         }
         let mut put = |fact, judged| pass.put(fact, judged, Some((key, row)), hasher, facts_max);
-        row.implies(key, &self.known, &mut Claims(&mut put));
+        row.claims(key, &self.known, &mut Claims(&mut put));
     }
 
     /// Takes a total as it is stored. Says whether rows stand behind it that are no edges.
@@ -131,7 +130,7 @@ impl Ledger {
         let facts = std::mem::take(&mut each.facts).into_iter();
         let wrong = facts.filter(|(_, (judged, _))| judged.said != judged.counted);
         self.wrong.extend(wrong.map(|(fact, (judged, who))| {
-            let who = who.or_else(|| fact.owner().and_then(|owner| owner.row()));
+            let who = who.or_else(|| fact.who());
             Wrong { fact, judged, who }
         }));
         each.left.retain(|place| *place >= each.below);
@@ -184,7 +183,7 @@ impl Each {
         if place >= self.below || self.left.binary_search(&place).is_err() {
             return;
         }
-        let who = by.filter(|(key, row)| fact.owner().is_some() && owner(key, row) == fact.owner());
+        let who = by.filter(|(key, row)| fact.owner().is_some_and(|owner| row.owns(key) == Some(owner)));
         let (sums, is) = self.facts.entry(fact).or_default();
         sums.said = sums.said.wrapping_add(judged.said);
         sums.counted = sums.counted.wrapping_add(judged.counted);
@@ -206,14 +205,6 @@ impl Each {
         self.below = below;
         self.facts.retain(|fact, _| ((hasher.hash_one(fact) >> (64 - SUMS_BITS)) as u32) < below);
     }
-}
-
-/// Whose number a row has.
-fn owner(key: &Key, row: &Row) -> Option<Owner> {
-    if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
-        return Some(Owner::of(sheet, attendee));
-    }
-    None
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ fn level(score: i64) -> Key {
 }
 
 fn chunk(world: &World, who: &str) -> (Key, u32) {
-    let Some(Row::Attendee(row)) = world.rows.get(&Key::Attendee(sheet(), subject(who))) else { panic!() };
+    let Some(Row::Attendee(row)) = world.rows.get(&Key::Attendee((sheet(), subject(who)))) else { panic!() };
     let key = ChunkKey { sheet: sheet(), day: day(), chunk: row.number >> crate::rows::CHUNK_BITS };
     (Key::Chunk(key), (row.number & 8191) as u32)
 }
@@ -102,37 +102,37 @@ const DAMAGES: &[Damage] = &[
     }),
     ("a bit that is lost", "ann, number", |world| set_bit(world, "ann", false)),
     ("a bit too many", "7, number", |world| {
-        let Some(Row::Attendee(row)) = world.rows.get_mut(&Key::Attendee(sheet(), subject("7"))) else { panic!() };
+        let Some(Row::Attendee(row)) = world.rows.get_mut(&Key::Attendee((sheet(), subject("7")))) else { panic!() };
         row.days.set(day().0, false);
     }),
     ("a day that is lost", "bob, number", |world| {
-        let Some(Row::Attendee(row)) = world.rows.get_mut(&Key::Attendee(sheet(), subject("bob"))) else { panic!() };
+        let Some(Row::Attendee(row)) = world.rows.get_mut(&Key::Attendee((sheet(), subject("bob")))) else { panic!() };
         row.days.set(day().0, false);
     }),
     ("a forgotten day that is lost", "number", |world| {
-        let Some(Row::Attendee(row)) = world.rows.get_mut(&Key::Attendee(sheet(), subject("cid"))) else { panic!() };
+        let Some(Row::Attendee(row)) = world.rows.get_mut(&Key::Attendee((sheet(), subject("cid")))) else { panic!() };
         assert!(row.forgotten.contains(day().0));
         row.forgotten.set(day().0, false);
     }),
     ("a list without a chunk", "the list names it 0 times", |world| {
-        let Some(Row::Day(chunks)) = world.rows.get_mut(&Key::Day(sheet(), day())) else { panic!() };
+        let Some(Row::Day(chunks)) = world.rows.get_mut(&Key::Day((sheet(), day()))) else { panic!() };
         chunks.remove(0);
     }),
     ("a list with a chunk too many", "its list names chunk 99", |world| {
-        let Some(Row::Day(chunks)) = world.rows.get_mut(&Key::Day(sheet(), day())) else { panic!() };
+        let Some(Row::Day(chunks)) = world.rows.get_mut(&Key::Day((sheet(), day()))) else { panic!() };
         chunks.insert(1, 99);
     }),
     ("a list with a chunk twice", "the list names it 2 times", |world| {
-        let Some(Row::Day(chunks)) = world.rows.get_mut(&Key::Day(sheet(), day())) else { panic!() };
+        let Some(Row::Day(chunks)) = world.rows.get_mut(&Key::Day((sheet(), day()))) else { panic!() };
         chunks.insert(0, chunks[0]);
     }),
-    ("a list that is lost", "the list names it 0 times", |world| _ = world.rows.remove(&Key::Day(sheet(), day()))),
+    ("a list that is lost", "the list names it 0 times", |world| _ = world.rows.remove(&Key::Day((sheet(), day())))),
     ("a chunk that is lost", "which is not there", |world| {
         let (key, _) = chunk(world, "ann");
         world.rows.remove(&key);
     }),
     ("an attendee that is lost", "by the days of 0 subjects", |world| {
-        world.rows.remove(&Key::Attendee(sheet(), subject("ann")));
+        world.rows.remove(&Key::Attendee((sheet(), subject("ann"))));
     }),
     ("a level", "its level says 9", |world| {
         let row = Row::Score(Score { score: 2, reached: Stamp(9) });

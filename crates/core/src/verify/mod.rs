@@ -15,7 +15,7 @@ use crate::reply::Done;
 use crate::rows::{Key, Round, TotalKey};
 use crate::view::{Stop, View};
 
-pub(crate) use fact::Claims;
+pub(crate) use fact::{Audit, Claims, Owner, Said, facts};
 pub use fact::{Fact, Judged, Known, Wrong};
 pub use ledger::Ledger;
 pub use rule::Step;

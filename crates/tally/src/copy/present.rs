@@ -29,7 +29,7 @@ impl Present {
         if let (Key::Chunk(chunk), Row::Chunk(bits)) = (key, row) {
             self.0.entry((chunk.sheet.clone(), chunk.day)).or_default().bits += bits.bitmap().len();
         }
-        if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
+        if let (Key::Attendee((sheet, _)), Row::Attendee(attendee)) = (key, row) {
             for day in attendee.counted().bitmap() {
                 self.0.entry((sheet.clone(), Day(day))).or_default().subjects += 1;
             }

@@ -108,11 +108,11 @@ fn counted() -> BTreeMap<Key, Row> {
         (Key::Unique(count("dau", "today")), Row::Unique(sketch)),
         (Key::Limit(LimitKey { name: "door".into(), key: "ann".into() }), Row::Limit(used)),
         (Key::Sheet(name("daily")), Row::Sheet(number + 1)),
-        (Key::Day(name("daily"), Day(20_000)), Row::Day(vec![chunk])),
-        (Key::Day(name("daily"), Day(20_001)), Row::Day(vec![chunk])),
+        (Key::Day((name("daily"), Day(20_000))), Row::Day(vec![chunk])),
+        (Key::Day((name("daily"), Day(20_001))), Row::Day(vec![chunk])),
         (chunk_key(20_000), Row::Chunk(bits.clone())),
         (chunk_key(20_001), Row::Chunk(bits)),
-        (Key::Attendee(name("daily"), subject("ann")), Row::Attendee(attendee)),
+        (Key::Attendee((name("daily"), subject("ann"))), Row::Attendee(attendee)),
         (Key::Board(name("points")), Row::Board(Board { seasons: Vec::new(), dense: false })),
         (Key::Score(ScoreKey { board, member: subject("ann") }), Row::Score(Score { score: -3, reached: Stamp(8) })),
         (Key::Ticket(TicketKey { room: name("sale"), seq: tally::core::rows::Seq::Given(7) }), Row::Ticket(ticket)),
@@ -131,11 +131,11 @@ pub(crate) fn forgetting_ann() -> BTreeMap<Key, Row> {
     };
     let sheet = name("daily");
     let mut rows = BTreeMap::from([
-        (Key::Attendee(sheet.clone(), subject("1")), attendee(1, &[20_000], &[20_001, 20_002])),
-        (Key::Attendee(sheet.clone(), subject("2")), attendee(2, &[20_000, 20_001, 20_002], &[])),
+        (Key::Attendee((sheet.clone(), subject("1"))), attendee(1, &[20_000], &[20_001, 20_002])),
+        (Key::Attendee((sheet.clone(), subject("2"))), attendee(2, &[20_000, 20_001, 20_002], &[])),
     ]);
     for day in [20_000, 20_001, 20_002].map(Day) {
-        rows.insert(Key::Day(sheet.clone(), day), Row::Day(vec![0]));
+        rows.insert(Key::Day((sheet.clone(), day)), Row::Day(vec![0]));
         rows.insert(Key::Chunk(ChunkKey { sheet: sheet.clone(), day, chunk: 0 }), Row::Chunk(bits(&[1, 2])));
     }
     let forgotten = Some(Forgotten { before: Stamp(8_000), left: BTreeMap::new() });
@@ -155,7 +155,7 @@ pub(crate) async fn write<E: Engine>(engine: &E, rows: impl IntoIterator<Item = 
         if let (Key::Edge(key), Row::Edge(edge)) = (key, row) {
             key.totals(edge).for_each(|total| *adds.entry(total).or_default() += 1);
         }
-        if let (Key::Attendee(sheet, _), Row::Attendee(attendee)) = (key, row) {
+        if let (Key::Attendee((sheet, _)), Row::Attendee(attendee)) = (key, row) {
             for day in attendee.counted().bitmap() {
                 *adds.entry(TotalKey::Present { sheet: sheet.clone(), day: Day(day) }).or_default() += 1;
             }

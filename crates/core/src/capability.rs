@@ -1,0 +1,85 @@
+//! The lists of what there is: every capability, with its kinds of rows and its facts. Whoever adds one adds it here; what each
+//! is stands in its folder, and the compiler asks for it.
+
+use crate::day::Day;
+use crate::due::Settling;
+use crate::id::{Name, ObjectId, SubjectId};
+use crate::rows::{Cell, Cells, Columns, Declared, Kind, OrderKey, Place, Seq, SequenceKey, TotalKey, Typed, kinds};
+use crate::time::Timestamp;
+use crate::verify::{Claims, Judged, Known, Owner, Said, facts};
+use crate::view::{Stop, View};
+
+use rows::*;
+
+pub(crate) use crate::attendance::audit::present;
+
+/// What rows are made of.
+pub(crate) mod rows {
+    pub(crate) use crate::attendance::rows::PRESENT;
+    pub use crate::attendance::rows::{Attendee, Bits, CHUNK_BITS, ChunkKey};
+    pub use crate::board::rows::{Board, BoardKey, Score, ScoreKey};
+    pub(crate) use crate::counter::rows::COUNTER;
+    pub use crate::counter::rows::CountKey;
+    pub use crate::job::rows::{Job, JobId, JobKind, Round, Work};
+    pub use crate::key::rows::{ApiKey, Role};
+    pub use crate::limit::rows::{LimitKey, Used, UsedState};
+    pub use crate::names::rows::Names;
+    pub use crate::object::rows::Object;
+    pub use crate::relation::rows::{Edge, EdgeKey, ListKey, Side};
+    pub use crate::replay::rows::{Replay, ReplayKey};
+    pub use crate::room::rows::{EntryKey, Ticket, TicketKey, TicketState};
+    pub use crate::subject::rows::{Forgotten, Subject, Suspension};
+    pub use crate::unique::rows::{SKETCH_ERROR, Sketch};
+    pub use crate::verify::rows::{DriftItem, VerifyReport};
+}
+
+kinds! {
+    /// An edge. There are many: stores lay them out by hand, with their lists.
+    Edge(EdgeKey) => Edge, edge, into_edge;
+    /// A registered object.
+    Object(ObjectId) => Object, object, into_object;
+    /// What is known about a subject beyond its edges.
+    Subject(SubjectId) => Subject, subject, into_subject;
+    /// A remembered answer.
+    Replay(ReplayKey) => Replay, replay, into_replay;
+    /// A piece of long work.
+    Job(JobId) => Job, job, into_job;
+    /// An API key.
+    ApiKey(String) => ApiKey, api_key, into_api_key;
+    /// Every name that was ever declared.
+    Names => Names, names, into_names;
+    /// A counter: a total that is listed as a row, see [`TotalKey::Counter`]. Never 0, which is a counter that is not there.
+    Counter(CountKey) => i64, counter, into_counter;
+    /// When a counter was last added to, where it keeps that.
+    Touched(CountKey) => Timestamp, touched_at, into_touched;
+    /// A unique count.
+    Unique(CountKey) => Sketch, unique, into_unique;
+    /// What has been used of a limit.
+    Limit(LimitKey) => Used, limit, into_limit;
+    /// How many subjects of a sheet have been numbered: the next number.
+    Sheet(Name) => u64, sheet, into_sheet;
+    /// Which chunks a day has, in order.
+    Day((Name, Day)) => Vec<u64>, day, into_day;
+    /// A part of a day's bitmap: the lower parts of the numbers in it.
+    Chunk(ChunkKey) => Bits, chunk, into_chunk;
+    /// A subject on a sheet.
+    Attendee((Name, SubjectId)) => Attendee, attendee, into_attendee;
+    /// What is known of a board beyond its scores.
+    Board(Name) => Board, board, into_board;
+    /// A member's score, which has a place in the order of its board.
+    Score(ScoreKey) => Score, score, into_score;
+    /// The last number given of a sequence. Stores write it themselves when numbers are taken; it is a row like any other to
+    /// who lists and copies all of them.
+    Sequence(SequenceKey) => u64, sequence, into_sequence;
+    /// A ticket of a room, which has a place in the room's queue while it waits.
+    Ticket(TicketKey) => Ticket, ticket, into_ticket;
+    /// Which ticket a subject's token stands for, by its number.
+    Entry(EntryKey) => Seq, entry, into_entry;
+}
+
+facts! {
+    /// Of days: what a day lists comes first, as others are looked at by way of it.
+    Attendance in attendance,
+    /// Of boards.
+    Board in board,
+}

@@ -1,17 +1,190 @@
 //! The rows of waiting rooms.
+//!
+//! A join writes its own ticket and what its subject's token stands for, and nothing that another join writes: so joins of many
+//! servers never meet. What letting in needs is in a row of its own, the [`Gate`], which one server at a time works on.
 
 use serde::{Deserialize, Serialize};
 
+use super::def::RoomSettings;
+use super::{CleanRooms, ExpireTickets, LetIn, shuffle};
 use crate::id::{Name, SubjectId};
-use crate::rows::{InOrder, Kind, OrderKey, Ordered, Place, Seq, SequenceKey, columns, declare, kind, texts};
+use crate::due::{Settling, WhenDue};
+use crate::rows::{
+    Due, InOrder, Kind, NumberOf, OrderKey, Ordered, Place, Seq, SequenceKey, TotalKey, columns, declare, documents, kind, texts,
+};
 use crate::time::Timestamp;
 
 /// The sequence that numbers a room's tickets.
 pub(crate) const QUEUE: &str = "queue";
+/// The sequence that numbers what left a room's queue out of order.
+pub(crate) const LOG: &str = "log";
 
 /// The sequence of a room's tickets.
 pub fn queue(room: &Name) -> SequenceKey {
     SequenceKey { home: room.as_str().to_owned(), name: QUEUE.to_owned() }
+}
+
+/// The sequence of a room's [`Gone`].
+pub fn log(room: &Name) -> SequenceKey {
+    SequenceKey { home: room.as_str().to_owned(), name: LOG.to_owned() }
+}
+
+/// A time that does not come.
+pub const NEVER: Timestamp = Timestamp(253_402_300_799_000);
+
+/// What is counted of a room.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoomCount {
+    /// Tickets that are READY or ADMITTED: what takes up capacity.
+    Inside,
+    /// Those of them that are READY.
+    Ready,
+    /// How often positions have fallen. A position that is told with a version is never told higher with a later one.
+    Version,
+    /// Everybody who was ever let in.
+    Admitted,
+    /// Everybody who ever left.
+    Left,
+    /// Everybody who was ever given up before they were inside.
+    Expired,
+}
+
+impl RoomCount {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Inside, Self::Ready, Self::Version, Self::Admitted, Self::Left, Self::Expired];
+
+    /// How it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inside => "inside",
+            Self::Ready => "ready",
+            Self::Version => "version",
+            Self::Admitted => "admitted",
+            Self::Left => "left",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// Reads it back.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|count| count.name() == name)
+    }
+
+    /// The total of a room.
+    pub fn of(self, room: &Name) -> TotalKey {
+        TotalKey::Room { room: room.clone(), count: self }
+    }
+}
+
+/// How far a room's doors are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Phase {
+    /// Closed still.
+    Before,
+    /// Open, and who came early is being put in a random order.
+    Opening,
+    /// Open.
+    Open,
+    /// Gone for everybody; its tickets are being taken away.
+    Deleting,
+}
+
+impl Phase {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Before, Self::Opening, Self::Open, Self::Deleting];
+
+    /// How it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Before => "BEFORE",
+            Self::Opening => "OPENING",
+            Self::Open => "OPEN",
+            Self::Deleting => "DELETING",
+        }
+    }
+
+    /// Reads it back.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+}
+
+/// A room, as far as it seldom changes: every join stands on it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Room {
+    /// How it was set up.
+    pub settings: RoomSettings,
+    /// What the configuration last said, where it declares the room.
+    pub declared: Option<RoomSettings>,
+    /// With what tickets are sealed.
+    pub secret: String,
+    /// With what the order of who came early is drawn.
+    pub seed: String,
+    /// How far its doors are.
+    pub phase: Phase,
+    /// The last ticket of those who came before the doors opened, from then on.
+    pub early: Option<u64>,
+    /// Whether somebody may be waiting, so that the gate is due. A join into a room that is not awake looks at the gate itself.
+    pub awake: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+impl Room {
+    /// Where a ticket stands in the queue.
+    pub fn place(&self, seq: u64) -> u64 {
+        match self.early {
+            Some(early) if self.settings.is_shuffled() && seq <= early => shuffle::place(&self.seed, early, seq),
+            Some(_) | None => seq,
+        }
+    }
+
+    /// The ticket that stands there.
+    pub fn at_place(&self, place: u64) -> u64 {
+        match self.early {
+            Some(early) if self.settings.is_shuffled() && place <= early => shuffle::seq(&self.seed, early, place),
+            Some(_) | None => place,
+        }
+    }
+}
+
+/// What letting in goes by. One server at a time changes it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Gate {
+    /// Everybody up to this place has been let in or is gone.
+    pub passed: Seq,
+    /// How many may be let in, in millionths, as of `budget_at`.
+    pub budget: u64,
+    /// When the budget was that.
+    pub budget_at: Timestamp,
+    /// When there is something to do; [`NEVER`] while there is not.
+    pub due_at: Timestamp,
+    /// Whether it waits for somebody inside to finish.
+    pub is_full: bool,
+    /// How far a long piece of work has come: opening a shuffled room, or deleting one.
+    pub swept: u64,
+    /// What it has done lately.
+    pub recent: Recent,
+}
+
+/// What a gate has done lately: for estimates, and for the room's minutes.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Recent {
+    /// How many were let in, in steps of ten seconds: which of those since 1970, and how many. The newest last.
+    #[serde(default)]
+    pub let_in: Vec<(u64, u64)>,
+    /// The minute that is being counted.
+    #[serde(default)]
+    pub minute: u64,
+    /// What had been counted when it began: joined, admitted, left, expired.
+    #[serde(default)]
+    pub since: [u64; 4],
+    /// The longest wait of those who were let in during it.
+    #[serde(default)]
+    pub longest_wait_ms: u64,
 }
 
 /// Names a ticket by its number.
@@ -23,31 +196,48 @@ pub struct TicketKey {
     pub seq: Seq,
 }
 
-impl TicketKey {
-    /// Where it stands while it waits.
-    pub fn place(&self) -> Place {
-        Place::of_number(self.seq)
-    }
-}
-
 /// A place in a room's queue, and what became of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ticket {
     /// Whose it is.
     pub subject: SubjectId,
-    /// What the subject calls it.
+    /// What the subject calls it; empty where it has no name.
     pub token: String,
     /// How far it has come.
     pub state: TicketState,
+    /// Where it stands while it waits: its number, or the one that was drawn for it.
+    pub place: Seq,
     /// When it was taken.
     pub joined_at: Timestamp,
-    /// Until when it is kept without a sign of life.
-    pub alive_until: Timestamp,
+    /// Since when it is in this state.
+    pub since: Timestamp,
+    /// When this state ends by itself.
+    pub due_at: Timestamp,
+    /// The ticket that its subject took before.
+    pub previous: Option<Seq>,
+}
+
+impl Ticket {
+    /// One that was just taken.
+    pub fn new(subject: SubjectId, token: &str, state: TicketState, seq: Seq, at: Timestamp, due_at: Timestamp) -> Self {
+        let token = token.to_owned();
+        Self { subject, token, state, place: seq, joined_at: at, since: at, due_at, previous: None }
+    }
+
+    /// Where it stands while it waits.
+    pub fn stands(&self, key: &TicketKey) -> Option<Place> {
+        if self.state != TicketState::Waiting {
+            return None;
+        }
+        let (place, id) = (Place::of_number(self.place), Place::of_number(key.seq));
+        Some(Place { id: id.id, ..place })
+    }
 }
 
 /// How far a ticket has come. Only one that waits stands in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum TicketState {
     /// Taken before the doors opened.
     BeforeOpen,
@@ -87,6 +277,22 @@ impl TicketState {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
+
+    /// Whether it takes up capacity.
+    pub fn is_inside(self) -> bool {
+        match self {
+            Self::Ready | Self::Admitted => true,
+            Self::BeforeOpen | Self::Waiting | Self::Done | Self::Left | Self::Expired => false,
+        }
+    }
+
+    /// Whether it is over.
+    pub fn is_over(self) -> bool {
+        match self {
+            Self::Done | Self::Left | Self::Expired => true,
+            Self::BeforeOpen | Self::Waiting | Self::Ready | Self::Admitted => false,
+        }
+    }
 }
 
 /// Names what a subject's token stands for in a room.
@@ -96,26 +302,113 @@ pub struct EntryKey {
     pub room: Name,
     /// The subject.
     pub subject: SubjectId,
-    /// As the subject calls it.
+    /// As the subject calls it. Empty: the last ticket that the subject took, whatever it is called.
     pub token: String,
 }
 
-texts!(TicketState: Self::name, Self::from_name);
+/// Names what left a room's queue out of order.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct GoneKey {
+    /// The room.
+    pub room: Name,
+    /// Its number, of the room's [`log`].
+    pub number: Seq,
+}
+
+/// Places in a room's queue that were given up before it was their turn. With these, with how far the gate is and with the last
+/// number that was given, a server knows who waits without asking.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Gone {
+    /// The places.
+    pub places: Vec<u64>,
+    /// How long it is kept. Who is further behind begins anew.
+    pub due_at: Timestamp,
+}
+
+/// Names a minute of a room.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct MinuteKey {
+    /// The room.
+    pub room: Name,
+    /// When it began.
+    pub minute: Timestamp,
+}
+
+/// A minute of a room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Minute {
+    /// How many joined.
+    pub joined: u64,
+    /// How many were let in.
+    pub admitted: u64,
+    /// How many left.
+    pub left: u64,
+    /// How many were given up.
+    pub expired: u64,
+    /// The longest wait of those who were let in.
+    pub longest_wait_ms: u64,
+    /// How long it is kept.
+    pub due_at: Timestamp,
+}
+
+/// What is counted of rooms, as totals.
+pub(crate) const ROOM: NumberOf =
+    NumberOf { table: "room_total", letter: b'O', mark: "%", with_key: false, listed: None };
+
+texts!(TicketState: Self::name, Self::from_name; Phase: Self::name, Self::from_name);
+documents!(RoomSettings, Recent);
+columns!(Room { settings, declared, secret, seed, phase, early, awake, created_at });
+columns!(Gate { passed, budget, budget_at, due_at, is_full, swept, recent });
 columns!(TicketKey { room, seq });
-columns!(Ticket { subject, token, state, joined_at, alive_until });
+columns!(Ticket { subject, token, state, place, joined_at, since, due_at, previous });
 columns!(EntryKey { room, subject, token });
+columns!(GoneKey { room, number });
+columns!(Gone { places, due_at });
+columns!(MinuteKey { room, minute });
+columns!(Minute { joined, admitted, left, expired, longest_wait_ms, due_at });
+
+/// What is to be done in time: somebody waits for it.
+const fn prompt(command: fn(Vec<crate::rows::Key>) -> crate::command::Command) -> Settling {
+    Settling { within_ms: 0, ..Settling::cleaned(command) }
+}
+
+impl Kind for kind::Room {
+    declare!(Room = b'o' "room" in "room"
+        ("room" Text) =>
+        ("settings" Json, "declared" Json, "secret" Text, "seed" Text, "phase" Text, "early" Number, "awake" Flag,
+            "created_at" Time)
+        Changed With(0));
+}
+
+impl Kind for kind::Gate {
+    declare!(Gate = b'G' "room_gate" in "room"
+        ("room" Text) =>
+        ("passed" Number, "budget" Number, "budget_at" Time, "due_at" Time, "is_full" Flag, "swept" Number, "recent" Json)
+        Absent With(0), due Due::At("due_at"), numbered QUEUE);
+
+    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
+        at: |gate| Some(gate.due_at),
+        settling: prompt(|keys| LetIn { rooms: Self::keys(keys) }.into()),
+    });
+}
 
 impl Kind for kind::Ticket {
     declare!(Ticket = b'k' "ticket" in "room"
         ("room" Text, "seq" Number) =>
-        ("subject" Text, "token" Text, "state" Text, "joined_at" Time, "alive_until" Time)
-        Absent With(0),
-        order Ordered { score: None, reached: "seq", only: Some(("state", "WAITING")) },
+        ("subject" Text, "token" Text, "state" Text, "place" Number, "joined_at" Time, "since" Time, "due_at" Time,
+            "previous" Number)
+        Absent With(0), due Due::At("due_at"),
+        order Ordered { score: None, reached: "place", only: Some(("state", "WAITING")) },
         numbered QUEUE);
+
+    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
+        at: |ticket| Some(ticket.due_at),
+        settling: prompt(|keys| ExpireTickets { tickets: Self::keys(keys) }.into()),
+    });
 
     const ORDER: Option<InOrder<Self>> = Some(InOrder {
         order: |key| OrderKey::Queue(key.room.clone()),
-        place: |key, ticket| (ticket.state == TicketState::Waiting).then(|| key.place()),
+        place: |key, ticket| ticket.stands(key),
         row: None,
     });
 }
@@ -124,4 +417,27 @@ impl Kind for kind::Entry {
     declare!(Entry = b'y' "entry" in "room"
         ("room" Text, "subject" Text, "token" Text) => ("seq" Number)
         Absent With(0), numbered QUEUE);
+}
+
+impl Kind for kind::Gone {
+    declare!(Gone = b'z' "room_gone" in "room"
+        ("room" Text, "number" Number) => ("places" Numbers, "due_at" Time)
+        Absent With(0), due Due::At("due_at"), numbered LOG);
+
+    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
+        at: |gone| Some(gone.due_at),
+        settling: Settling::cleaned(|rows| CleanRooms { rows }.into()),
+    });
+}
+
+impl Kind for kind::Minute {
+    declare!(Minute = b't' "room_minute" in "room"
+        ("room" Text, "minute" Time) =>
+        ("joined" Number, "admitted" Number, "left_count" Number, "expired" Number, "longest_wait_ms" Number, "due_at" Time)
+        Absent With(0), due Due::At("due_at"));
+
+    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
+        at: |minute| Some(minute.due_at),
+        settling: Settling::cleaned(|rows| CleanRooms { rows }.into()),
+    });
 }

@@ -1,11 +1,20 @@
 //! The lists of what there is: every capability, with its kinds of rows and its facts. Whoever adds one adds it here; what each
 //! is stands in its folder, and the compiler asks for it.
 
+use crate::batch::{InBatch, Written, ops};
+use crate::command::commands;
 use crate::day::Day;
+use crate::decide::Context;
 use crate::due::Settling;
-use crate::id::{Name, ObjectId, SubjectId};
+use crate::error::Refusal;
+use crate::id::{KeyId, Name, ObjectId, SubjectId};
+use crate::operation::About;
+use crate::query::{Ask, queries};
+use crate::read::{Halt, Sight};
+use crate::reply::{Answered, NamesMut, Told, replies};
 use crate::rows::{Cell, Cells, Columns, Declared, Kind, OrderKey, Place, Seq, SequenceKey, TotalKey, Typed, kinds};
-use crate::time::Timestamp;
+use crate::subject::{Counted, each};
+use crate::time::{Stamp, Timestamp};
 use crate::verify::{Claims, Judged, Known, Owner, Said, facts};
 use crate::view::{Stop, View};
 
@@ -75,6 +84,93 @@ kinds! {
     Ticket(TicketKey) => Ticket, ticket, into_ticket;
     /// Which ticket a subject's token stands for, by its number.
     Entry(EntryKey) => Seq, entry, into_entry;
+}
+
+commands! {
+    /// Likes, bookmarks, reactions.
+    Relation in relation,
+    /// Registered objects.
+    Object in object,
+    /// Forgetting, suspending, restoring.
+    Subject in subject,
+    /// How many times.
+    Counter in counter,
+    /// How many different ones.
+    Unique in unique,
+    /// Who was there.
+    Attendance in attendance,
+    /// Who leads.
+    Board in board,
+    /// May this happen now?
+    Limit in limit,
+    /// Several commands as one.
+    Batch in batch,
+    /// Long work.
+    Job in job,
+    /// Recounting.
+    Verify in verify,
+    /// API keys.
+    Key in key,
+    /// Remembered answers.
+    Replay in replay,
+    /// What is declared.
+    Names in names,
+}
+
+queries! {
+    /// About edges: one, an object's count, a list, a feed.
+    Relation in relation,
+    /// About a registered object.
+    Object in object,
+    /// About a counter.
+    Counter in counter,
+    /// About unique counts.
+    Unique in unique,
+    /// About days.
+    Attendance in attendance,
+    /// About boards.
+    Board in board,
+    /// About a limit.
+    Limit in limit,
+    /// About a job.
+    Job in job,
+    /// About API keys.
+    Key in key,
+}
+
+// An answer that was remembered is read back as the first of these that it fits, so the order matters.
+replies! {
+    /// To relate, unrelate and toggle.
+    Relation(EdgeReply) in relation,
+    /// To a batch: an answer for each command, in order.
+    Batch(BatchReply) in batch,
+    /// To adding to a counter.
+    Counter(CounterReply) in counter,
+    /// To observing.
+    Unique(UniqueReply) in unique,
+    /// To attending.
+    Attendance(AttendReply) in attendance,
+    /// To changing a score.
+    Board(ScoreReply) in board,
+    /// To using a limit.
+    Limit(TakeReply) in limit,
+    /// To putting an object.
+    Object(ObjectReply) in object,
+    /// To everything that begins or continues a job.
+    Job(JobReply) in job,
+    /// To what only changes or does not.
+    Done(Done) in operation,
+}
+
+ops! {
+    Relate = "relate" => Relate in relation,
+    Unrelate = "unrelate" => Unrelate in relation,
+    Toggle = "toggle" => Toggle in relation,
+    Count = "count" => Add in counter,
+    Observe = "observe" => Observe in unique,
+    Attend = "attend" => Attend in attendance,
+    Score = "score" => ChangeScore in board,
+    Take = "take" => Take in limit,
 }
 
 facts! {

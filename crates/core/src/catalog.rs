@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
+use crate::code::Code;
 use crate::condition::Condition;
-use crate::error::{Declared, Refusal};
+use crate::error::Refusal;
 use crate::id::Name;
 
 pub use crate::attendance::SheetDef;
@@ -103,9 +106,38 @@ impl Catalog {
     }
 }
 
-/// Declaring and finding, the same for each.
+/// Declaring and finding, the same for each: what people call it, its table in the configuration, and the code of a name that is not
+/// declared.
 macro_rules! declared {
-    ($($what:ident, $declare:ident, $find:ident, $all:ident, $def:ident;)*) => {
+    ($($(#[$doc:meta])* $what:ident $word:literal $table:literal $code:ident,
+        $declare:ident, $find:ident, $all:ident, $def:ident;)*) => {
+        /// What can be declared besides relations.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Declared {
+            $($(#[$doc])* $what,)*
+        }
+
+        impl Declared {
+            pub(crate) fn word(self) -> &'static str {
+                match self {
+                    $(Self::$what => $word,)*
+                }
+            }
+
+            pub(crate) fn table(self) -> &'static str {
+                match self {
+                    $(Self::$what => $table,)*
+                }
+            }
+
+            pub(crate) fn code(self) -> Code {
+                match self {
+                    $(Self::$what => Code::$code,)*
+                }
+            }
+        }
+
         impl Catalog {
             $(
                 #[doc = concat!("Adds one of the ", stringify!($all), ", or replaces the one of the same name.")]
@@ -127,11 +159,16 @@ macro_rules! declared {
     };
 }
 declared! {
-    Counter, declare_counter, counter, counters, CounterDef;
-    Unique, declare_unique, unique, uniques, UniqueDef;
-    Attendance, declare_sheet, sheet, sheets, SheetDef;
-    Board, declare_board, board, boards, BoardDef;
-    Limit, declare_limit, limit, limits, LimitDef;
+    /// A counter.
+    Counter "counter" "counters" CounterNotFound, declare_counter, counter, counters, CounterDef;
+    /// A unique count.
+    Unique "unique count" "uniques" UniqueNotFound, declare_unique, unique, uniques, UniqueDef;
+    /// An attendance sheet.
+    Attendance "attendance sheet" "attendance" AttendanceNotFound, declare_sheet, sheet, sheets, SheetDef;
+    /// A board.
+    Board "board" "boards" BoardNotFound, declare_board, board, boards, BoardDef;
+    /// A limit.
+    Limit "limit" "limits" LimitNotFound, declare_limit, limit, limits, LimitDef;
 }
 
 fn find<'a, T>(all: &'a BTreeMap<Name, Arc<T>>, name: &Name, what: Declared) -> Result<&'a Arc<T>, Refusal> {

@@ -4,40 +4,28 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decide::Context;
 use crate::error::Refusal;
 use crate::id::SubjectId;
-use crate::operation::{About, Wakes};
+use crate::operation::Wakes;
 use crate::permission::Permission;
-use crate::rows::{JobId, JobKind, ReplayKey, Side};
-use crate::view::{Stop, View};
-use crate::{
-    attendance, batch, board, counter, job, key, limit, names, object, relation, replay, subject, unique, verify,
-};
+use crate::rows::{JobId, ReplayKey, Side};
 
-pub use crate::attendance::Attend;
-pub use crate::batch::{Batch, Rehearse, Written};
-pub use crate::board::{ChangeScore, RankAnew, ScoreChange};
-pub use crate::counter::Add;
-pub use crate::job::{ExpireJobs, Sweep};
-pub use crate::key::{PutApiKey, RevokeApiKey};
-pub use crate::limit::{ExpireLimits, Take};
-pub use crate::names::Declare;
-pub use crate::object::{DeleteObject, PutObject};
-pub use crate::relation::{Relate, Toggle, Unrelate};
-pub use crate::replay::ExpireReplays;
+pub use crate::capability::{Command, commands::*};
 pub use crate::reply::Reply;
-pub use crate::subject::{Forget, Restore, Suspend};
-pub use crate::unique::Observe;
-pub use crate::verify::{PutRight, Recount, Repair, Step, Verify};
 
-macro_rules! capabilities {
+/// Makes the commands of all from the list of capabilities.
+macro_rules! commands {
     ($($(#[$doc:meta])* $name:ident in $capability:ident,)+) => {
+        /// Each operation by its name.
+        pub(crate) mod commands {
+            $(pub use crate::$capability::operations::*;)+
+        }
+
         /// A change that is asked for. A client may put those of relations and of counting in a batch, each
-        /// written with its `op`; see [`Written`].
+        /// written with its `op`; see [`Written`](crate::batch::Written).
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum Command {
-            $($(#[$doc])* $name($capability::Command),)+
+            $($(#[$doc])* $name($crate::$capability::Command),)+
         }
 
         impl Command {
@@ -69,39 +57,40 @@ macro_rules! capabilities {
                 }
             }
         }
+
+        /// What a subject could still add to is taken at once, in every capability: see [`Counted`].
+        pub(crate) fn forget_at_once(
+            subject: &SubjectId,
+            names: &Names,
+            context: &Context<'_>,
+            view: &mut View,
+        ) -> Result<bool, Stop> {
+            each([$(<$crate::$capability::Command as Counted>::forget_at_once(subject, names, context, view)),+])
+        }
+
+        /// What was counted of a subject is taken back, step by step. Says whether there is more.
+        pub(crate) fn forget_step(
+            subject: &SubjectId,
+            before: Stamp,
+            names: &Names,
+            context: &Context<'_>,
+            view: &mut View,
+        ) -> Result<bool, Stop> {
+            each([$(<$crate::$capability::Command as Counted>::forget_step(subject, before, names, context, view)),+])
+        }
+
+        /// What was counted of an object is taken back.
+        pub(crate) fn forget_object(
+            key: &KeyId,
+            names: &Names,
+            context: &Context<'_>,
+            view: &mut View,
+        ) -> Result<bool, Stop> {
+            each([$(<$crate::$capability::Command as Counted>::forget_object(key, names, context, view)),+])
+        }
     };
 }
-
-capabilities! {
-    /// Likes, bookmarks, reactions.
-    Relation in relation,
-    /// Registered objects.
-    Object in object,
-    /// Forgetting, suspending, restoring.
-    Subject in subject,
-    /// How many times.
-    Counter in counter,
-    /// How many different ones.
-    Unique in unique,
-    /// Who was there.
-    Attendance in attendance,
-    /// Who leads.
-    Board in board,
-    /// May this happen now?
-    Limit in limit,
-    /// Several commands as one.
-    Batch in batch,
-    /// Long work.
-    Job in job,
-    /// Recounting.
-    Verify in verify,
-    /// API keys.
-    Key in key,
-    /// Remembered answers.
-    Replay in replay,
-    /// What is declared.
-    Names in names,
-}
+pub(crate) use commands;
 
 impl Command {
     /// How many commands this counts as in a batch.
@@ -134,25 +123,7 @@ impl Command {
 
     /// The job that it begins, or goes on with.
     pub fn job(&self) -> Option<JobId> {
-        let (kind, whom) = match self {
-            Self::Subject(subject::Command::Forget(Forget { subject })) => (JobKind::Forget, subject.as_str()),
-            Self::Subject(subject::Command::Suspend(Suspend { subject })) => (JobKind::Hide, subject.as_str()),
-            Self::Subject(subject::Command::Restore(Restore { subject })) => (JobKind::Show, subject.as_str()),
-            Self::Object(object::Command::DeleteObject(DeleteObject { object })) => (JobKind::Clear, object.as_str()),
-            Self::Object(object::Command::PutObject(_))
-            | Self::Relation(_)
-            | Self::Counter(_)
-            | Self::Unique(_)
-            | Self::Attendance(_)
-            | Self::Board(_)
-            | Self::Limit(_)
-            | Self::Batch(_)
-            | Self::Job(_)
-            | Self::Verify(_)
-            | Self::Key(_)
-            | Self::Replay(_)
-            | Self::Names(_) => return None,
-        };
+        let (kind, whom) = self.about().job?;
         Some(JobId::of(kind, whom))
     }
 }

@@ -18,7 +18,7 @@ pub enum Refusal {
     #[error("{0}")]
     NotFound(String),
     /// A relation that is not declared.
-    #[error("there is no relation `{name}`{}", hint(.near))]
+    #[error("there is no relation `{name}`{}", hint("relations", .near))]
     RelationNotFound {
         /// What was asked for.
         name: Name,
@@ -26,7 +26,7 @@ pub enum Refusal {
         near: Option<Name>,
     },
     /// Something else that is not declared.
-    #[error("there is no {} `{name}`{}", .what.word(), .what.hint(.near))]
+    #[error("there is no {} `{name}`{}", .what.word(), hint(.what.table(), .near))]
     NotDeclared {
         /// What it would be.
         what: Declared,
@@ -86,57 +86,7 @@ pub enum Refusal {
     Broken(String),
 }
 
-/// What can be declared besides relations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Declared {
-    /// A counter.
-    Counter,
-    /// A unique count.
-    Unique,
-    /// An attendance sheet.
-    Attendance,
-    /// A board.
-    Board,
-    /// A limit.
-    Limit,
-}
-
-impl Declared {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Unique => "unique count",
-            Self::Attendance => "attendance sheet",
-            Self::Board => "board",
-            Self::Limit => "limit",
-        }
-    }
-
-    fn hint(self, near: &Option<Name>) -> String {
-        let table = match self {
-            Self::Counter => "counters",
-            Self::Unique => "uniques",
-            Self::Attendance => "attendance",
-            Self::Board => "boards",
-            Self::Limit => "limits",
-        };
-        near.as_ref().map_or_else(
-            || format!("; declare it in the configuration as [{table}.NAME]"),
-            |name| format!("; did you mean `{name}`?"),
-        )
-    }
-
-    fn code(self) -> Code {
-        match self {
-            Self::Counter => Code::CounterNotFound,
-            Self::Unique => Code::UniqueNotFound,
-            Self::Attendance => Code::AttendanceNotFound,
-            Self::Board => Code::BoardNotFound,
-            Self::Limit => Code::LimitNotFound,
-        }
-    }
-}
+pub use crate::catalog::Declared;
 
 /// A limit that has no room for a call, and when it will.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -155,9 +105,9 @@ pub struct Exhausted {
     pub retry_after_ms: u64,
 }
 
-fn hint(near: &Option<Name>) -> String {
+fn hint(table: &str, near: &Option<Name>) -> String {
     near.as_ref().map_or_else(
-        || "; declare it in the configuration as [relations.NAME]".into(),
+        || format!("; declare it in the configuration as [{table}.NAME]"),
         |name| format!("; did you mean `{name}`?"),
     )
 }

@@ -1,11 +1,14 @@
 //! What is asked for, one type each, with what is answered to it and all that the rest of the house has to know of it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::command::Command;
 use crate::decide::Context;
 use crate::id::{KeyId, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::permission::Permission;
-use crate::reply::Reply;
+use crate::reply::{Answered, NamesMut, Reply, Told};
+use crate::rows::JobKind;
 use crate::view::{Stop, View};
 
 /// Something that can be asked for. What you ask with decides what you get.
@@ -45,6 +48,8 @@ pub struct About<'a> {
     pub weight: usize,
     /// Who has to look again when it is done.
     pub wakes: Wakes,
+    /// The job that it begins, or goes on with: what that does, and to whom.
+    pub job: Option<(JobKind, &'a str)>,
 }
 
 /// The names in a call, or in its answer.
@@ -85,7 +90,7 @@ impl<'a> About<'a> {
     /// Of what a server does by itself, and no caller may send.
     pub(crate) fn system() -> Self {
         let (names, wakes) = (Names::default(), Wakes::default());
-        Self { permission: None, names, makes_subject: false, counted: None, weight: 1, wakes }
+        Self { permission: None, names, makes_subject: false, counted: None, weight: 1, wakes, job: None }
     }
 
     pub(crate) fn subject(mut self, subject: &'a SubjectId) -> Self {
@@ -128,15 +133,48 @@ impl<'a> About<'a> {
         self
     }
 
+    /// Begins the job that does this to whom.
+    pub(crate) fn begins(mut self, kind: JobKind, whom: &'a str) -> Self {
+        self.job = Some((kind, whom));
+        self.begins_job()
+    }
+
     pub(crate) fn changes_keys(mut self) -> Self {
         self.wakes.keys = true;
         self
     }
 }
 
-/// Gathers the operations of a capability into its `Command`, and into the [`Command`] of all.
+/// To what only changes or does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Done {
+    /// Whether anything changed.
+    pub changed: bool,
+}
+
+impl Answered for Done {
+    fn correct(&mut self, _told: &mut Told<'_>) {}
+
+    fn names_mut(&mut self) -> NamesMut<'_> {
+        NamesMut::default()
+    }
+}
+
+/// Gathers the operations of a capability into its `Command`, and into the [`Command`] of all; `with` are types that they are made
+/// of. Says whether anything is counted of subjects or objects here: then the capability says how it is forgotten, see
+/// [`crate::subject::Counted`].
 macro_rules! operations {
-    ($capability:ident: $($operation:ident),+ $(,)?) => {
+    ($capability:ident: $($operation:ident),+ $(; with $($part:ident),+)?; counts nothing) => {
+        operations!($capability: $($operation),+ $(; with $($part),+)?; counts);
+
+        impl $crate::subject::Counted for Command {}
+    };
+    ($capability:ident: $($operation:ident),+ $(; with $($part:ident),+)?; counts) => {
+        /// Each of the operations by its name.
+        pub mod operations {
+            pub use super::{$($operation),+ $(, $($part),+)?};
+        }
+
         /// Everything that can be asked to change here.
         #[derive(Clone, PartialEq, Eq, Debug)]
         #[allow(missing_docs, reason = "each operation says what it is")]

@@ -1,28 +1,10 @@
 //! Everything that can be asked without changing anything: thin, one case a capability.
 
-use serde::Serialize;
-
 use crate::id::{Name, SubjectId};
 use crate::permission::Permission;
 use crate::read::{Halt, Sight};
-use crate::{attendance, board, counter, job, key, limit, object, relation, unique};
 
-pub use crate::attendance::read::{
-    CountedDay, DayAnswer, DayQuery, DaysAnswer, DaysQuery, Matching, PresenceAnswer, PresenceQuery, SubjectDaysAnswer,
-    SubjectDaysQuery,
-};
-pub use crate::board::read::{
-    BoardAnswer, BoardItem, BoardQuery, SeasonItem, SeasonsAnswer, SeasonsQuery, StandingAnswer, StandingQuery,
-};
-pub use crate::counter::read::{CounterAnswer, CounterQuery};
-pub use crate::job::read::JobQuery;
-pub use crate::key::read::{ApiKeyItem, ApiKeysAnswer, ApiKeysQuery};
-pub use crate::limit::read::{LimitAnswer, LimitQuery};
-pub use crate::object::read::ObjectQuery;
-pub use crate::relation::read::{
-    CountAnswer, CountQuery, EdgeAnswer, EdgeQuery, FeedAnswer, FeedItem, FeedQuery, ListAnswer, ListItem, ListQuery,
-};
-pub use crate::unique::read::{UniqueAnswer, UniqueQuery};
+pub use crate::capability::{Answer, Query, queries::*};
 
 /// A question. What you ask with decides what you get.
 pub trait Question: Into<Query> {
@@ -62,9 +44,15 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Gathers the questions of a capability into its `Query` and its `Answer`, and into those of all.
+/// Gathers the questions of a capability into its `Query` and its `Answer`, and into those of all; `with` are types that answers are
+/// made of.
 macro_rules! questions {
-    ($capability:ident: $($name:ident($question:ident) -> $answer:ident),+ $(,)?) => {
+    ($capability:ident: $($name:ident($question:ident) -> $answer:ident),+ $(; with $($part:ident),+)?) => {
+        /// Each of the questions by its name, with its answer.
+        pub mod questions {
+            pub use super::{$($question, $answer),+ $(, $($part),+)?};
+        }
+
         /// Everything that can be asked here.
         #[derive(Clone, PartialEq, Eq, Debug)]
         #[allow(missing_docs, reason = "each question says what it is")]
@@ -124,19 +112,25 @@ macro_rules! questions {
 }
 pub(crate) use questions;
 
-macro_rules! capabilities {
-    ($($(#[$doc:meta])* $name:ident($module:ident),)+) => {
+/// Makes the questions and the answers of all from the list of capabilities that can be asked.
+macro_rules! queries {
+    ($($(#[$doc:meta])* $name:ident in $capability:ident,)+) => {
+        /// Each question by its name, with its answer.
+        pub(crate) mod queries {
+            $(pub use crate::$capability::read::questions::*;)+
+        }
+
         /// A question.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum Query {
-            $($(#[$doc])* $name($module::read::Query),)+
+            $($(#[$doc])* $name($crate::$capability::read::Query),)+
         }
 
         /// An answer to a query.
-        #[derive(Clone, PartialEq, Debug, Serialize)]
+        #[derive(Clone, PartialEq, Debug, serde::Serialize)]
         #[serde(untagged)]
         pub enum Answer {
-            $($(#[$doc])* $name($module::read::Answer),)+
+            $($(#[$doc])* $name($crate::$capability::read::Answer),)+
         }
 
         impl Query {
@@ -156,24 +150,4 @@ macro_rules! capabilities {
         }
     };
 }
-
-capabilities! {
-    /// About edges: one, an object's count, a list, a feed.
-    Relation(relation),
-    /// About a registered object.
-    Object(object),
-    /// About a counter.
-    Counter(counter),
-    /// About unique counts.
-    Unique(unique),
-    /// About days.
-    Attendance(attendance),
-    /// About boards.
-    Board(board),
-    /// About a limit.
-    Limit(limit),
-    /// About a job.
-    Job(job),
-    /// About API keys.
-    Key(key),
-}
+pub(crate) use queries;

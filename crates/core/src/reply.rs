@@ -1,23 +1,10 @@
 //! Everything that is answered to a command: thin, one case a capability.
 
-use serde::{Deserialize, Serialize};
-
-use crate::error::Refusal;
 use crate::id::{KeyId, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::rows::{SequenceKey, TotalKey};
 
-pub use crate::attendance::AttendReply;
-pub use crate::board::ScoreReply;
-pub use crate::counter::CounterReply;
-pub use crate::job::JobReply;
-pub use crate::limit::TakeReply;
-pub use crate::object::ObjectReply;
-pub use crate::relation::EdgeReply;
-pub use crate::unique::UniqueReply;
-
-/// An answer to each command of a batch, in order.
-pub type BatchReply = Vec<Result<Reply, Refusal>>;
+pub use crate::capability::{Reply, replies::*};
 
 /// What only the commit knows of an answer.
 pub struct Told<'a> {
@@ -48,29 +35,28 @@ pub(crate) struct NamesMut<'a> {
     pub(crate) meta: Option<&'a mut Option<Meta>>,
 }
 
-/// To what only changes or does not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Done {
-    /// Whether anything changed.
-    pub changed: bool,
-}
-
+/// Makes the replies of all from a list of them.
 macro_rules! replies {
-    ($($(#[$doc:meta])* $name:ident($reply:ty),)+) => {
-        /// What is answered.
-        #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-        #[serde(untagged)]
-        pub enum Reply {
-            $($(#[$doc])* $name($reply),)+
+    ($($(#[$doc:meta])* $name:ident($reply:ident) in $module:ident,)+) => {
+        /// Each reply by its name.
+        pub(crate) mod replies {
+            $(pub use crate::$module::$reply;)+
         }
 
-        $(impl From<$reply> for Reply {
-            fn from(reply: $reply) -> Self {
+        /// What is answered.
+        #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+        #[serde(untagged)]
+        pub enum Reply {
+            $($(#[$doc])* $name($crate::$module::$reply),)+
+        }
+
+        $(impl From<$crate::$module::$reply> for Reply {
+            fn from(reply: $crate::$module::$reply) -> Self {
                 Self::$name(reply)
             }
         }
 
-        impl TryFrom<Reply> for $reply {
+        impl TryFrom<Reply> for $crate::$module::$reply {
             type Error = Reply;
 
             fn try_from(reply: Reply) -> Result<Self, Reply> {
@@ -94,45 +80,4 @@ macro_rules! replies {
         }
     };
 }
-
-// An answer that was remembered is read back as the first of these that it fits, so the order matters.
-replies! {
-    /// To relate, unrelate and toggle.
-    Relation(EdgeReply),
-    /// To a batch: an answer for each command, in order.
-    Batch(BatchReply),
-    /// To adding to a counter.
-    Counter(CounterReply),
-    /// To observing.
-    Unique(UniqueReply),
-    /// To attending.
-    Attendance(AttendReply),
-    /// To changing a score.
-    Board(ScoreReply),
-    /// To using a limit.
-    Limit(TakeReply),
-    /// To putting an object.
-    Object(ObjectReply),
-    /// To everything that begins or continues a job.
-    Job(JobReply),
-    /// To what only changes or does not.
-    Done(Done),
-}
-
-impl Answered for BatchReply {
-    fn correct(&mut self, told: &mut Told<'_>) {
-        self.iter_mut().flatten().for_each(|reply| reply.correct(told));
-    }
-
-    fn names_mut(&mut self) -> NamesMut<'_> {
-        NamesMut::default()
-    }
-}
-
-impl Answered for Done {
-    fn correct(&mut self, _told: &mut Told<'_>) {}
-
-    fn names_mut(&mut self) -> NamesMut<'_> {
-        NamesMut::default()
-    }
-}
+pub(crate) use replies;

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 mod days;
 mod def;
+mod forget;
 pub mod read;
 pub mod rows;
 mod rule;
@@ -12,8 +13,10 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::batch::{InBatch, Written, need};
 use crate::day::Day;
 use crate::decide::Context;
+use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
@@ -25,7 +28,6 @@ pub use audit::Fact;
 pub use def::SheetDef;
 pub use read::{Answer, Query};
 pub use rule::{current_streak, longest_streak, run_up_to, today};
-pub(crate) use rule::{forget, forget_step};
 
 /// Days in one question.
 pub const DAYS_MAX: usize = 400;
@@ -43,7 +45,7 @@ pub struct Attend {
     pub present: bool,
 }
 
-operations!(Attendance: Attend);
+operations!(Attendance: Attend; counts);
 
 impl Operation for Attend {
     type Reply = AttendReply;
@@ -66,6 +68,15 @@ impl Operation for Attend {
         let day = self.day.map_or_else(|| "today".to_owned(), |day| day.to_string());
         let Self { sheet, subject, present, .. } = self;
         Some(json!({"op": "attend", "sheet": sheet, "day": day, "subject": subject, "present": present}))
+    }
+}
+
+impl InBatch for Attend {
+    const TAKES: &'static [&'static str] = &["sheet", "subject", "day", "present"];
+
+    fn read(written: Written) -> Result<Self, Refusal> {
+        let (day, present) = (written.day.and_then(|day| day.0), written.present.unwrap_or(true));
+        Ok(Self { sheet: need!(written.sheet), day, subject: need!(written.subject), present })
     }
 }
 

@@ -68,7 +68,7 @@ pub enum Matching {
     All,
 }
 
-questions!(Attendance: Day(DayQuery) -> DayAnswer, Days(DaysQuery) -> DaysAnswer, Presence(PresenceQuery) -> PresenceAnswer, SubjectDays(SubjectDaysQuery) -> SubjectDaysAnswer);
+questions!(Attendance: Day(DayQuery) -> DayAnswer, Days(DaysQuery) -> DaysAnswer, Presence(PresenceQuery) -> PresenceAnswer, SubjectDays(SubjectDaysQuery) -> SubjectDaysAnswer; with CountedDay, Matching);
 
 impl Question for DayQuery {
     type Answer = DayAnswer;

@@ -92,7 +92,7 @@ pub(super) fn change(
 }
 
 /// Makes a subject's days count no more for itself. Says whether it had any. See [`take_back`].
-pub(crate) fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
+pub(super) fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
     let row = Key::Attendee((sheet.clone(), subject.clone()));
     let Some(Row::Attendee(mut attendee)) = view.row_uncounted(&row)? else { return Ok(false) };
     if attendee.days.is_empty() && attendee.forgotten.is_empty() {
@@ -106,12 +106,12 @@ pub(crate) fn forget(sheet: &Name, subject: &SubjectId, view: &mut View) -> Resu
 }
 
 /// Takes back some of the days that were forgotten. Says whether there are more.
-pub(crate) fn forget_step(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
+pub(super) fn forget_step(sheet: &Name, subject: &SubjectId, view: &mut View) -> Result<bool, Stop> {
     let row = Key::Attendee((sheet.clone(), subject.clone()));
     let Some(mut attendee) = view.kept(&row, Row::into_attendee)? else { return Ok(false) };
     let days: Vec<u32> = attendee.forgotten.bitmap().iter().take(DAYS_PER_STEP + 1).collect();
     let now = days.iter().take(DAYS_PER_STEP);
-    crate::subject::forget::each(now.map(|day| take_back(sheet, Day(*day), attendee.number, view).map(|()| false)))?;
+    crate::subject::each(now.map(|day| take_back(sheet, Day(*day), attendee.number, view).map(|()| false)))?;
     if days.is_empty() {
         return Ok(false);
     }

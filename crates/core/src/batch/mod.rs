@@ -6,11 +6,13 @@ mod tests;
 mod written;
 
 use crate::decide::Context;
+use crate::error::Refusal;
 use crate::operation::{About, Operation, Wakes, operations};
-use crate::reply::BatchReply;
+use crate::reply::{Answered, NamesMut, Reply, Told};
 use crate::view::{Stop, View};
 
 pub use written::Written;
+pub(crate) use written::{InBatch, need, ops};
 
 /// Several commands as one: all or none, or each on its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +30,7 @@ pub struct Rehearse {
     pub commands: Vec<crate::command::Command>,
 }
 
-operations!(Batch: Batch, Rehearse);
+operations!(Batch: Batch, Rehearse; with Written; counts nothing);
 
 impl Operation for Batch {
     type Reply = BatchReply;
@@ -53,5 +55,18 @@ impl Operation for Rehearse {
 
     fn about(&self) -> About<'_> {
         About::system().weighing(self.commands.len())
+    }
+}
+
+/// An answer to each command of a batch, in order.
+pub type BatchReply = Vec<Result<Reply, Refusal>>;
+
+impl Answered for BatchReply {
+    fn correct(&mut self, told: &mut Told<'_>) {
+        self.iter_mut().flatten().for_each(|reply| reply.correct(told));
+    }
+
+    fn names_mut(&mut self) -> NamesMut<'_> {
+        NamesMut::default()
     }
 }

@@ -6,18 +6,23 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::attendance::Attend;
-use crate::board::{ChangeScore, ScoreChange};
 use crate::bounded::{AtMost, BoundedMeta};
+use crate::capability::Op;
 use crate::command::Command;
-use crate::counter::Add;
 use crate::day::Day;
 use crate::error::Refusal;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
-use crate::limit::Take;
 use crate::limits::UNIQUE_MEMBERS_MAX;
-use crate::relation::{Relate, Toggle, Unrelate};
-use crate::unique::Observe;
+use crate::operation::Operation;
+
+/// An operation that a client may put in a batch, read from the fields that it takes.
+pub(crate) trait InBatch: Operation {
+    /// The fields that it takes. With any other it is refused.
+    const TAKES: &'static [&'static str];
+
+    /// Reads it: see [`need`].
+    fn read(written: Written) -> Result<Self, Refusal>;
+}
 
 /// A command as a client writes it in a batch: one flat form for all, which reads faster than a
 /// tagged enum and names the field that is missing.
@@ -30,95 +35,81 @@ pub struct Written {
     /// The relation: relate, unrelate, toggle.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    relation: Option<Name>,
+    pub(crate) relation: Option<Name>,
     /// What is acted on: relate, unrelate, toggle.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    object: Option<ObjectId>,
+    pub(crate) object: Option<ObjectId>,
     /// Who acts: relate, unrelate, toggle, attend.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    subject: Option<SubjectId>,
+    pub(crate) subject: Option<SubjectId>,
     /// Which kind, where the relation has `one_of`.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    kind: Option<Name>,
+    pub(crate) kind: Option<Name>,
     /// What to attach.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
-    meta: Option<BoundedMeta>,
+    pub(crate) meta: Option<BoundedMeta>,
     /// The counter: count.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    counter: Option<Name>,
+    pub(crate) counter: Option<Name>,
     /// The unique count: observe.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    unique: Option<Name>,
+    pub(crate) unique: Option<Name>,
     /// The sheet: attend.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    sheet: Option<Name>,
+    pub(crate) sheet: Option<Name>,
     /// The board: score.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    board: Option<Name>,
+    pub(crate) board: Option<Name>,
     /// The limit: take.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    limit: Option<Name>,
+    pub(crate) limit: Option<Name>,
     /// What is counted or limited: count, observe, take.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    key: Option<KeyId>,
+    pub(crate) key: Option<KeyId>,
     /// How much: count, 1 by default; score.
     #[serde(default)]
-    by: Option<i64>,
+    pub(crate) by: Option<i64>,
     /// The score itself: score.
     #[serde(default)]
-    score: Option<i64>,
+    pub(crate) score: Option<i64>,
     /// Whose score: score.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    member: Option<SubjectId>,
+    pub(crate) member: Option<SubjectId>,
     /// Who was seen: observe.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
-    members: Option<AtMost<String, UNIQUE_MEMBERS_MAX>>,
+    pub(crate) members: Option<AtMost<String, UNIQUE_MEMBERS_MAX>>,
     /// The day, or `today`, which is also the default: attend.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    day: Option<WhichDay>,
+    pub(crate) day: Option<WhichDay>,
     /// Whether the subject was there; true by default: attend.
     #[serde(default)]
-    present: Option<bool>,
+    pub(crate) present: Option<bool>,
     /// How much to use, 1 by default: take.
     #[serde(default)]
-    cost: Option<u64>,
+    pub(crate) cost: Option<u64>,
 }
 
 /// A day, or none for today: written as in a path.
-struct WhichDay(Option<Day>);
+pub(crate) struct WhichDay(pub(crate) Option<Day>);
 
 impl<'de> Deserialize<'de> for WhichDay {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         if text == "today" { Ok(Self(None)) } else { text.parse().map(|day| Self(Some(day))).map_err(D::Error::custom) }
     }
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-enum Op {
-    Relate,
-    Unrelate,
-    Toggle,
-    Count,
-    Observe,
-    Attend,
-    Score,
-    Take,
 }
 
 impl<'de> Deserialize<'de> for Command {
@@ -145,44 +136,28 @@ impl<'de> Deserialize<'de> for Command {
 impl Written {
     /// The first field that is there and that the operation does not take.
     fn stray(&self) -> Option<&'static str> {
-        use Op::{Attend, Count, Observe, Relate, Score, Take, Toggle, Unrelate};
-        let edge = matches!(self.op, Relate | Unrelate | Toggle);
         let fields = [
-            ("relation", self.relation.is_some(), edge),
-            ("object", self.object.is_some(), edge),
-            ("subject", self.subject.is_some(), edge || matches!(self.op, Attend)),
-            ("kind", self.kind.is_some(), matches!(self.op, Relate | Toggle)),
-            ("meta", self.meta.is_some(), matches!(self.op, Relate | Toggle)),
-            ("counter", self.counter.is_some(), matches!(self.op, Count)),
-            ("unique", self.unique.is_some(), matches!(self.op, Observe)),
-            ("sheet", self.sheet.is_some(), matches!(self.op, Attend)),
-            ("board", self.board.is_some(), matches!(self.op, Score)),
-            ("limit", self.limit.is_some(), matches!(self.op, Take)),
-            ("key", self.key.is_some(), matches!(self.op, Count | Observe | Take)),
-            ("by", self.by.is_some(), matches!(self.op, Count | Score)),
-            ("score", self.score.is_some(), matches!(self.op, Score)),
-            ("member", self.member.is_some(), matches!(self.op, Score)),
-            ("members", self.members.is_some(), matches!(self.op, Observe)),
-            ("day", self.day.is_some(), matches!(self.op, Attend)),
-            ("present", self.present.is_some(), matches!(self.op, Attend)),
-            ("cost", self.cost.is_some(), matches!(self.op, Take)),
+            ("relation", self.relation.is_some()),
+            ("object", self.object.is_some()),
+            ("subject", self.subject.is_some()),
+            ("kind", self.kind.is_some()),
+            ("meta", self.meta.is_some()),
+            ("counter", self.counter.is_some()),
+            ("unique", self.unique.is_some()),
+            ("sheet", self.sheet.is_some()),
+            ("board", self.board.is_some()),
+            ("limit", self.limit.is_some()),
+            ("key", self.key.is_some()),
+            ("by", self.by.is_some()),
+            ("score", self.score.is_some()),
+            ("member", self.member.is_some()),
+            ("members", self.members.is_some()),
+            ("day", self.day.is_some()),
+            ("present", self.present.is_some()),
+            ("cost", self.cost.is_some()),
         ];
-        fields.into_iter().find(|(_, there, taken)| *there && !taken).map(|(name, ..)| name)
-    }
-}
-
-impl Op {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Relate => "relate",
-            Self::Unrelate => "unrelate",
-            Self::Toggle => "toggle",
-            Self::Count => "count",
-            Self::Observe => "observe",
-            Self::Attend => "attend",
-            Self::Score => "score",
-            Self::Take => "take",
-        }
+        let takes = self.op.takes();
+        fields.into_iter().find(|(name, there)| *there && !takes.contains(name)).map(|(name, _)| name)
     }
 }
 
@@ -194,42 +169,52 @@ impl TryFrom<Written> for Command {
         if let Some(field) = written.stray() {
             return Err(Refusal::bad_request(format!("{} takes no `{field}`", op.word())));
         }
-        macro_rules! need {
-            ($field:ident) => {
-                written
-                    .$field
-                    .ok_or_else(|| Refusal::bad_request(concat!("missing field `", stringify!($field), "`")))?
-            };
-        }
-        Ok(match op {
-            Op::Relate => {
-                let (relation, object, subject) = (need!(relation), need!(object), need!(subject));
-                Relate { relation, object, subject, kind: written.kind, meta: written.meta.map(|meta| meta.0) }.into()
-            }
-            Op::Unrelate => {
-                Unrelate { relation: need!(relation), object: need!(object), subject: need!(subject) }.into()
-            }
-            Op::Toggle => {
-                let (relation, object, subject) = (need!(relation), need!(object), need!(subject));
-                Toggle { relation, object, subject, kind: written.kind, meta: written.meta.map(|meta| meta.0) }.into()
-            }
-            Op::Count => Add { counter: need!(counter), key: need!(key), by: written.by.unwrap_or(1) }.into(),
-            Op::Observe => Observe { unique: need!(unique), key: need!(key), members: need!(members).0 }.into(),
-            Op::Attend => {
-                let (day, present) = (written.day.and_then(|day| day.0), written.present.unwrap_or(true));
-                Attend { sheet: need!(sheet), day, subject: need!(subject), present }.into()
-            }
-            Op::Score => {
-                let change = match (written.by, written.score) {
-                    (Some(by), None) => ScoreChange::By(by),
-                    (None, Some(score)) => ScoreChange::To(score),
-                    (Some(_), Some(_)) | (None, None) => {
-                        return Err(Refusal::bad_request("score takes either `by` or `score`"));
-                    }
-                };
-                ChangeScore { board: need!(board), member: need!(member), change }.into()
-            }
-            Op::Take => Take { limit: need!(limit), key: need!(key), cost: written.cost.unwrap_or(1) }.into(),
-        })
+        op.read(written)
     }
 }
+
+/// A field of [`Written`] that has to be there.
+macro_rules! need {
+    ($written:ident.$field:ident) => {
+        $written
+            .$field
+            .ok_or_else(|| $crate::error::Refusal::bad_request(concat!("missing field `", stringify!($field), "`")))?
+    };
+}
+pub(crate) use need;
+
+/// Makes what can be in a batch from a list: how it is written, and the operation that it is.
+macro_rules! ops {
+    ($($name:ident = $word:literal => $operation:ident in $capability:ident,)+) => {
+        // Without a doc comment: it would be told with the field that holds it.
+        #[derive(Clone, Copy, serde::Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        pub(crate) enum Op {
+            $(#[serde(rename = $word)] $name,)+
+        }
+
+        impl Op {
+            /// How it is written.
+            pub(crate) fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+
+            /// The fields that it takes.
+            pub(crate) fn takes(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$name => <$crate::$capability::$operation as InBatch>::TAKES,)+
+                }
+            }
+
+            /// Reads it.
+            pub(crate) fn read(self, written: Written) -> Result<Command, Refusal> {
+                match self {
+                    $(Self::$name => <$crate::$capability::$operation as InBatch>::read(written).map(Into::into),)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use ops;

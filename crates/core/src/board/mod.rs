@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 mod def;
+mod forget;
 mod page;
 pub mod read;
 pub mod rows;
@@ -12,7 +13,9 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::batch::{InBatch, Written, need};
 use crate::decide::Context;
+use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
@@ -24,7 +27,6 @@ pub use audit::Fact;
 pub use def::{BoardDef, Ties};
 pub use read::{Answer, Query};
 pub use rule::{board_key, check_ties, rank_standing};
-pub(crate) use rule::{read, take};
 
 /// Changes a member's score.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,7 +59,7 @@ pub struct RankAnew {
     pub dense: bool,
 }
 
-operations!(Board: ChangeScore, RankAnew);
+operations!(Board: ChangeScore, RankAnew; with ScoreChange; counts);
 
 impl Operation for ChangeScore {
     type Reply = ScoreReply;
@@ -86,6 +88,21 @@ impl Operation for ChangeScore {
             ScoreChange::To(score) => Some(json!({"op": "score", "board": board, "member": member, "score": score})),
             ScoreChange::Leave => None,
         }
+    }
+}
+
+impl InBatch for ChangeScore {
+    const TAKES: &'static [&'static str] = &["board", "member", "by", "score"];
+
+    fn read(written: Written) -> Result<Self, Refusal> {
+        let change = match (written.by, written.score) {
+            (Some(by), None) => ScoreChange::By(by),
+            (None, Some(score)) => ScoreChange::To(score),
+            (Some(_), Some(_)) | (None, None) => {
+                return Err(Refusal::bad_request("score takes either `by` or `score`"));
+            }
+        };
+        Ok(Self { board: need!(written.board), member: need!(written.member), change })
     }
 }
 

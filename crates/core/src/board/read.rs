@@ -47,7 +47,7 @@ pub struct SeasonsQuery {
     pub board: Name,
 }
 
-questions!(Board: Board(BoardQuery) -> BoardAnswer, Standing(StandingQuery) -> StandingAnswer, Seasons(SeasonsQuery) -> SeasonsAnswer);
+questions!(Board: Board(BoardQuery) -> BoardAnswer, Standing(StandingQuery) -> StandingAnswer, Seasons(SeasonsQuery) -> SeasonsAnswer; with BoardItem, SeasonItem);
 
 impl Question for BoardQuery {
     type Answer = BoardAnswer;

@@ -1,6 +1,7 @@
 //! How many times.
 
 mod def;
+mod forget;
 pub mod read;
 pub mod rows;
 mod rule;
@@ -10,7 +11,9 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::batch::{InBatch, Written, need};
 use crate::decide::Context;
+use crate::error::Refusal;
 use crate::id::{KeyId, Name};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
@@ -33,7 +36,7 @@ pub struct Add {
     pub by: i64,
 }
 
-operations!(Counter: Add);
+operations!(Counter: Add; counts);
 
 impl Operation for Add {
     type Reply = CounterReply;
@@ -48,6 +51,14 @@ impl Operation for Add {
 
     fn written(&self) -> Option<serde_json::Value> {
         Some(json!({"op": "count", "counter": self.counter, "key": self.key, "by": self.by}))
+    }
+}
+
+impl InBatch for Add {
+    const TAKES: &'static [&'static str] = &["counter", "key", "by"];
+
+    fn read(written: Written) -> Result<Self, Refusal> {
+        Ok(Self { counter: need!(written.counter), key: need!(written.key), by: written.by.unwrap_or(1) })
     }
 }
 

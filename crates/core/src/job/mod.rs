@@ -36,7 +36,7 @@ pub struct ExpireJobs {
     pub jobs: Vec<JobId>,
 }
 
-operations!(Job: Sweep, ExpireJobs);
+operations!(Job: Sweep, ExpireJobs; counts nothing);
 
 impl Operation for Sweep {
     type Reply = JobReply;

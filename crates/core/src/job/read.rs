@@ -1,6 +1,6 @@
 //! Reading how far a job is.
 
-use super::JobReply;
+pub use super::JobReply;
 use crate::error::Refusal;
 use crate::id::SubjectId;
 use crate::permission::Permission;

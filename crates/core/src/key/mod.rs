@@ -31,7 +31,7 @@ pub struct RevokeApiKey {
     pub id: String,
 }
 
-operations!(Key: PutApiKey, RevokeApiKey);
+operations!(Key: PutApiKey, RevokeApiKey; counts nothing);
 
 impl Operation for PutApiKey {
     type Reply = Done;

@@ -16,7 +16,7 @@ const API_KEYS_MAX: usize = 10_000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiKeysQuery;
 
-questions!(Key: ApiKeys(ApiKeysQuery) -> ApiKeysAnswer);
+questions!(Key: ApiKeys(ApiKeysQuery) -> ApiKeysAnswer; with ApiKeyItem);
 
 impl Question for ApiKeysQuery {
     type Answer = ApiKeysAnswer;

@@ -10,7 +10,9 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::batch::{InBatch, Written, need};
 use crate::decide::Context;
+use crate::error::Refusal;
 use crate::id::{KeyId, Name};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
@@ -41,7 +43,7 @@ pub struct ExpireLimits {
     pub limits: Vec<LimitKey>,
 }
 
-operations!(Limit: Take, ExpireLimits);
+operations!(Limit: Take, ExpireLimits; counts nothing);
 
 impl Operation for Take {
     type Reply = TakeReply;
@@ -56,6 +58,14 @@ impl Operation for Take {
 
     fn written(&self) -> Option<serde_json::Value> {
         Some(json!({"op": "take", "limit": self.limit, "key": self.key, "cost": self.cost}))
+    }
+}
+
+impl InBatch for Take {
+    const TAKES: &'static [&'static str] = &["limit", "key", "cost"];
+
+    fn read(written: Written) -> Result<Self, Refusal> {
+        Ok(Self { limit: need!(written.limit), key: need!(written.key), cost: written.cost.unwrap_or(1) })
     }
 }
 

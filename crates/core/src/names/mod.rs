@@ -14,7 +14,7 @@ pub(crate) use rule::all;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Declare;
 
-operations!(Names: Declare);
+operations!(Names: Declare; counts nothing);
 
 impl Operation for Declare {
     type Reply = Done;

@@ -15,6 +15,7 @@ use crate::meta::Meta;
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
 use crate::reply::{Answered, NamesMut, Told};
+use crate::rows::JobKind;
 use crate::time::Timestamp;
 use crate::view::{Stop, View};
 
@@ -40,7 +41,7 @@ pub struct DeleteObject {
     pub object: ObjectId,
 }
 
-operations!(Object: PutObject, DeleteObject);
+operations!(Object: PutObject, DeleteObject; counts nothing);
 
 impl Operation for PutObject {
     type Reply = ObjectReply;
@@ -62,7 +63,7 @@ impl Operation for DeleteObject {
     }
 
     fn about(&self) -> About<'_> {
-        About::caller(Permission::DeleteObject).object(&self.object).begins_job()
+        About::caller(Permission::DeleteObject).object(&self.object).begins(JobKind::Clear, self.object.as_str())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reading registered objects.
 
-use super::{ObjectReply, show};
+pub use super::ObjectReply;
+use super::show;
 use crate::error::Refusal;
 use crate::id::ObjectId;
 use crate::permission::Permission;

@@ -12,7 +12,9 @@ mod tests;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
+use crate::batch::{InBatch, Written, need};
 use crate::decide::Context;
+use crate::error::Refusal;
 use crate::id::{Name, ObjectId, SubjectId};
 use crate::meta::Meta;
 use crate::operation::{About, Operation, operations};
@@ -68,7 +70,7 @@ pub struct Toggle {
     pub meta: Option<Meta>,
 }
 
-operations!(Relation: Relate, Unrelate, Toggle);
+operations!(Relation: Relate, Unrelate, Toggle; counts nothing);
 
 impl Operation for Relate {
     type Reply = EdgeReply;
@@ -95,6 +97,15 @@ impl Operation for Relate {
     }
 }
 
+impl InBatch for Relate {
+    const TAKES: &'static [&'static str] = &["relation", "object", "subject", "kind", "meta"];
+
+    fn read(written: Written) -> Result<Self, Refusal> {
+        let (relation, object, subject) = (need!(written.relation), need!(written.object), need!(written.subject));
+        Ok(Self { relation, object, subject, kind: written.kind, meta: written.meta.map(|meta| meta.0) })
+    }
+}
+
 impl Operation for Unrelate {
     type Reply = EdgeReply;
 
@@ -113,6 +124,15 @@ impl Operation for Unrelate {
     fn written(&self) -> Option<serde_json::Value> {
         let Self { relation, object, subject } = self;
         Some(json!({"op": "unrelate", "relation": relation, "object": object, "subject": subject}))
+    }
+}
+
+impl InBatch for Unrelate {
+    const TAKES: &'static [&'static str] = &["relation", "object", "subject"];
+
+    fn read(written: Written) -> Result<Self, Refusal> {
+        let (relation, object, subject) = (need!(written.relation), need!(written.object), need!(written.subject));
+        Ok(Self { relation, object, subject })
     }
 }
 
@@ -138,6 +158,15 @@ impl Operation for Toggle {
         Some(json!({
             "op": "toggle", "relation": relation, "object": object, "subject": subject, "kind": kind, "meta": meta,
         }))
+    }
+}
+
+impl InBatch for Toggle {
+    const TAKES: &'static [&'static str] = &["relation", "object", "subject", "kind", "meta"];
+
+    fn read(written: Written) -> Result<Self, Refusal> {
+        let (relation, object, subject) = (need!(written.relation), need!(written.object), need!(written.subject));
+        Ok(Self { relation, object, subject, kind: written.kind, meta: written.meta.map(|meta| meta.0) })
     }
 }
 

@@ -69,7 +69,7 @@ pub struct FeedQuery {
     pub counters: Vec<Name>,
 }
 
-questions!(Relation: Edge(EdgeQuery) -> EdgeAnswer, Count(CountQuery) -> CountAnswer, List(ListQuery) -> ListAnswer, Feed(FeedQuery) -> FeedAnswer);
+questions!(Relation: Edge(EdgeQuery) -> EdgeAnswer, Count(CountQuery) -> CountAnswer, List(ListQuery) -> ListAnswer, Feed(FeedQuery) -> FeedAnswer; with FeedItem, ListItem);
 
 impl Question for EdgeQuery {
     type Answer = EdgeAnswer;

@@ -21,7 +21,7 @@ pub struct ExpireReplays {
     pub replays: Vec<ReplayKey>,
 }
 
-operations!(Replay: ExpireReplays);
+operations!(Replay: ExpireReplays; counts nothing);
 
 impl Operation for ExpireReplays {
     type Reply = Done;

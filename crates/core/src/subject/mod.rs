@@ -11,8 +11,10 @@ use crate::id::SubjectId;
 use crate::job::JobReply;
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
+use crate::rows::JobKind;
 use crate::view::{Stop, View};
 
+pub(crate) use forget::{Counted, each, take_row};
 pub(crate) use rule::{check_name, end_forgetting, read};
 
 /// Begins to remove every edge of a subject.
@@ -36,7 +38,7 @@ pub struct Restore {
     pub subject: SubjectId,
 }
 
-operations!(Subject: Forget, Suspend, Restore);
+operations!(Subject: Forget, Suspend, Restore; counts nothing);
 
 impl Operation for Forget {
     type Reply = JobReply;
@@ -46,7 +48,7 @@ impl Operation for Forget {
     }
 
     fn about(&self) -> About<'_> {
-        About::caller(Permission::ForgetSubject).subject(&self.subject).begins_job()
+        About::caller(Permission::ForgetSubject).subject(&self.subject).begins(JobKind::Forget, self.subject.as_str())
     }
 }
 
@@ -58,7 +60,7 @@ impl Operation for Suspend {
     }
 
     fn about(&self) -> About<'_> {
-        About::caller(Permission::SuspendSubject).subject(&self.subject).begins_job()
+        About::caller(Permission::SuspendSubject).subject(&self.subject).begins(JobKind::Hide, self.subject.as_str())
     }
 }
 
@@ -70,6 +72,6 @@ impl Operation for Restore {
     }
 
     fn about(&self) -> About<'_> {
-        About::caller(Permission::RestoreSubject).subject(&self.subject).begins_job()
+        About::caller(Permission::RestoreSubject).subject(&self.subject).begins(JobKind::Show, self.subject.as_str())
     }
 }

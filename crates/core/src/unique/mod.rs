@@ -1,6 +1,7 @@
 //! How many different ones.
 
 mod def;
+mod forget;
 pub mod read;
 pub mod rows;
 mod rule;
@@ -10,7 +11,9 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::batch::{InBatch, Written, need};
 use crate::decide::Context;
+use crate::error::Refusal;
 use crate::id::{KeyId, Name};
 use crate::operation::{About, Operation, operations};
 use crate::permission::Permission;
@@ -31,7 +34,7 @@ pub struct Observe {
     pub members: Vec<String>,
 }
 
-operations!(Unique: Observe);
+operations!(Unique: Observe; counts);
 
 impl Operation for Observe {
     type Reply = UniqueReply;
@@ -46,6 +49,14 @@ impl Operation for Observe {
 
     fn written(&self) -> Option<serde_json::Value> {
         Some(json!({"op": "observe", "unique": self.unique, "key": self.key, "members": self.members}))
+    }
+}
+
+impl InBatch for Observe {
+    const TAKES: &'static [&'static str] = &["unique", "key", "members"];
+
+    fn read(written: Written) -> Result<Self, Refusal> {
+        Ok(Self { unique: need!(written.unique), key: need!(written.key), members: need!(written.members).0 })
     }
 }
 

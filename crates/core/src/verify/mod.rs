@@ -58,7 +58,7 @@ pub struct PutRight {
     pub who: Option<Key>,
 }
 
-operations!(Verify: Verify, Recount, Repair, PutRight);
+operations!(Verify: Verify, Recount, Repair, PutRight; with Step; counts nothing);
 
 impl Operation for Verify {
     type Reply = JobReply;

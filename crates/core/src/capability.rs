@@ -21,6 +21,7 @@ use crate::view::{Stop, View};
 use rows::*;
 
 pub(crate) use crate::attendance::audit::present;
+pub(crate) use crate::room::audit::counted as counted_of_room;
 
 /// What rows are made of.
 pub(crate) mod rows {
@@ -36,7 +37,10 @@ pub(crate) mod rows {
     pub use crate::object::rows::Object;
     pub use crate::relation::rows::{Edge, EdgeKey, ListKey, Side};
     pub use crate::replay::rows::{Replay, ReplayKey};
-    pub use crate::room::rows::{EntryKey, Ticket, TicketKey, TicketState};
+    pub(crate) use crate::room::rows::ROOM;
+    pub use crate::room::rows::{
+        EntryKey, Gate, Gone, GoneKey, Minute, MinuteKey, Room, RoomCount, Ticket, TicketKey, TicketState,
+    };
     pub use crate::subject::rows::{Forgotten, Subject, Suspension};
     pub use crate::unique::rows::{SKETCH_ERROR, Sketch};
     pub use crate::verify::rows::{DriftItem, VerifyReport};
@@ -84,6 +88,14 @@ kinds! {
     Ticket(TicketKey) => Ticket, ticket, into_ticket;
     /// Which ticket a subject's token stands for, by its number.
     Entry(EntryKey) => Seq, entry, into_entry;
+    /// A room.
+    Room(Name) => Room, room, into_room;
+    /// What letting in goes by.
+    Gate(Name) => Gate, gate, into_gate;
+    /// What left a room's queue out of order.
+    Gone(GoneKey) => Gone, gone, into_gone;
+    /// A minute of a room.
+    Minute(MinuteKey) => Minute, minute, into_minute;
 }
 
 commands! {
@@ -103,6 +115,8 @@ commands! {
     Board in board,
     /// May this happen now?
     Limit in limit,
+    /// Who is next?
+    Room in room,
     /// Several commands as one.
     Batch in batch,
     /// Long work.
@@ -132,6 +146,8 @@ queries! {
     Board in board,
     /// About a limit.
     Limit in limit,
+    /// About rooms and their tickets.
+    Room in room,
     /// About a job.
     Job in job,
     /// About API keys.
@@ -154,6 +170,12 @@ replies! {
     Board(ScoreReply) in board,
     /// To using a limit.
     Limit(TakeReply) in limit,
+    /// To everything that is done with a ticket.
+    Ticket(TicketReply) in room,
+    /// To letting in by hand.
+    Admit(AdmitReply) in room,
+    /// To setting up a room.
+    Room(RoomReply) in room,
     /// To putting an object.
     Object(ObjectReply) in object,
     /// To everything that begins or continues a job.
@@ -178,4 +200,6 @@ facts! {
     Attendance in attendance,
     /// Of boards.
     Board in board,
+    /// Of rooms.
+    Room in room,
 }

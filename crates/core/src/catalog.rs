@@ -15,6 +15,7 @@ pub use crate::board::{BoardDef, Ties};
 pub use crate::counter::CounterDef;
 pub use crate::limit::{Algorithm, LimitDef, Per, RateLimit};
 pub use crate::relation::{Conditions, ReadPolicy, RelationDef};
+pub use crate::room::{RoomDef, RoomSettings};
 pub use crate::unique::UniqueDef;
 
 /// Everything that is declared.
@@ -26,6 +27,7 @@ pub struct Catalog {
     sheets: BTreeMap<Name, Arc<SheetDef>>,
     boards: BTreeMap<Name, Arc<BoardDef>>,
     limits: BTreeMap<Name, Arc<LimitDef>>,
+    rooms: BTreeMap<Name, Arc<RoomDef>>,
     /// How long an idempotency key is remembered.
     pub idempotency_ttl_ms: u64,
     /// How long a job that has ended can be asked for.
@@ -66,6 +68,7 @@ impl Catalog {
             sheets: BTreeMap::new(),
             boards: BTreeMap::new(),
             limits: BTreeMap::new(),
+            rooms: BTreeMap::new(),
             idempotency_ttl_ms: IDEMPOTENCY_TTL_MS,
             jobs_ttl_ms: JOBS_TTL_MS,
         }
@@ -169,6 +172,8 @@ declared! {
     Board "board" "boards" BoardNotFound, declare_board, board, boards, BoardDef;
     /// A limit.
     Limit "limit" "limits" LimitNotFound, declare_limit, limit, limits, LimitDef;
+    /// A room.
+    Room "room" "rooms" RoomNotFound, declare_room, room, rooms, RoomDef;
 }
 
 fn find<'a, T>(all: &'a BTreeMap<Name, Arc<T>>, name: &Name, what: Declared) -> Result<&'a Arc<T>, Refusal> {

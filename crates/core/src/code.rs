@@ -49,6 +49,16 @@ codes! {
     BoardNotFound = "board_not_found",
     /// No such limit is declared.
     LimitNotFound = "limit_not_found",
+    /// No such room is there.
+    RoomNotFound = "room_not_found",
+    /// No such ticket is there.
+    TicketNotFound = "ticket_not_found",
+    /// The ticket is over.
+    TicketGone = "ticket_gone",
+    /// It is not the ticket's turn.
+    NotReady = "not_ready",
+    /// Nobody joins the room.
+    RoomClosed = "room_closed",
     /// The object is not registered.
     ObjectNotFound = "object_not_found",
     /// The path has other methods.

@@ -7,7 +7,7 @@
 mod types;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 
@@ -19,6 +19,9 @@ use crate::limits::CONDITION_CHARS_MAX;
 
 /// The names that a condition may use.
 pub const VARIABLES: [&str; 5] = ["auth", "object", "subject", "meta", "now"];
+
+/// Conditions of rows that are kept.
+const KNOWN_MAX: usize = 64;
 
 /// A condition that was checked when it was read.
 #[derive(Clone)]
@@ -52,6 +55,21 @@ pub struct Facts<'a> {
 }
 
 impl Condition {
+    /// Reads a condition that stands in a row, where it is read again and again: the last ones are kept.
+    pub fn compile_once(text: &str) -> Result<Self, String> {
+        static KNOWN: Mutex<Vec<Condition>> = Mutex::new(Vec::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.iter().find(|condition| *condition.text == *text) {
+            return Ok(found.clone());
+        }
+        let condition = Self::compile(text)?;
+        if known.len() >= KNOWN_MAX {
+            known.remove(0);
+        }
+        known.push(condition.clone());
+        Ok(condition)
+    }
+
     /// Reads a condition, and says what is wrong with one that cannot be used.
     pub fn compile(text: &str) -> Result<Self, String> {
         if text.chars().count() > CONDITION_CHARS_MAX {

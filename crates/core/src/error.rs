@@ -64,6 +64,21 @@ pub enum Refusal {
     /// The state is not one in which this can be done.
     #[error("{0}")]
     Conflict(String),
+    /// There is no such ticket.
+    #[error("there is no such ticket in this room")]
+    TicketNotFound,
+    /// The ticket is over.
+    #[error("{0}")]
+    TicketGone(String),
+    /// It is not the ticket's turn.
+    #[error("{0}")]
+    NotReady(String),
+    /// Nobody joins the room.
+    #[error("{0}")]
+    RoomClosed(String),
+    /// Nobody knows who asks.
+    #[error("this needs a credential: send Authorization: Bearer with an API key or a user's token")]
+    SignIn,
     /// One command of an atomic batch was refused, so none took effect.
     #[error("command {index} was refused, so none of the batch took effect: {cause}")]
     BatchRefused {
@@ -133,6 +148,11 @@ impl Refusal {
             Self::Immutable => Code::Immutable,
             Self::LimitExceeded { .. } => Code::LimitExceeded,
             Self::Conflict(_) => Code::Conflict,
+            Self::TicketNotFound => Code::TicketNotFound,
+            Self::TicketGone(_) => Code::TicketGone,
+            Self::NotReady(_) => Code::NotReady,
+            Self::RoomClosed(_) => Code::RoomClosed,
+            Self::SignIn => Code::Unauthenticated,
             Self::BatchRefused { .. } => Code::BatchRefused,
             Self::TooLarge(_) => Code::TooLarge,
             Self::IdempotencyKeyReused { .. } => Code::IdempotencyKeyReused,

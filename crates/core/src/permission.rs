@@ -107,6 +107,14 @@ permissions! {
     Take            = [WHO,   NO_,  YES,  YES,  YES,  YES,  NO_,  NO_],
     /// How a limit stands.
     ReadLimit       = [WHO,   YES,  YES,  YES,  YES,  YES,  NO_,  NO_],
+    /// Join a room; what the room lets join is decided there.
+    JoinRoom        = [YES,   NO_,  YES,  YES,  YES,  YES,  YES,  NO_],
+    /// Whatever a ticket's holder may do: the ticket itself is the credential.
+    HoldTicket      = [YES,   YES,  YES,  YES,  YES,  YES,  YES,  YES],
+    /// How a room is; without a credential only of those that anybody may join.
+    ReadRoom        = [YES,   YES,  YES,  YES,  YES,  YES,  YES,  YES],
+    /// Make, change and delete rooms, let in by hand.
+    ManageRoom      = [WHO,   NO_,  YES,  YES,  YES,  NO_,  NO_,  NO_],
     /// Remove everything of a subject.
     ForgetSubject   = [WHO,   NO_,  YES,  YES,  YES,  NO_,  YES,  NO_],
     /// Hide everything of a subject.

@@ -22,6 +22,9 @@ pub struct Names {
     /// Every board that was ever declared.
     #[serde(default)]
     pub boards: BTreeSet<Name>,
+    /// Every room that there is.
+    #[serde(default)]
+    pub rooms: BTreeSet<Name>,
 }
 
 impl Names {
@@ -31,6 +34,7 @@ impl Names {
         self.uniques.extend(others.uniques);
         self.sheets.extend(others.sheets);
         self.boards.extend(others.boards);
+        self.rooms.extend(others.rooms);
         self
     }
 }

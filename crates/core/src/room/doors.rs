@@ -2,7 +2,7 @@
 
 use super::reply::RoomReply;
 use super::rows::{Gate, NEVER, Phase, RoomCount, queue};
-use super::rule::{gate, no_room, note_gone, put_gate, put_room, room, ticket, ticket_key};
+use super::rule::{gate, note_gone, put_gate, put_room, room, ticket, ticket_key};
 use super::{DeleteRoom, PutRoom, RoomSettings, expire};
 use crate::decide::Context;
 use crate::error::Refusal;
@@ -205,9 +205,4 @@ pub(super) fn delete_step(
     view.set_uncounted(Key::Gate(name.clone()), None)?;
     view.set_uncounted(Key::Room(name.clone()), None)?;
     Ok(true)
-}
-
-/// The refusal of a room that is not there, for whoever asks about one.
-pub(super) fn missing(name: &Name) -> Refusal {
-    no_room(name)
 }

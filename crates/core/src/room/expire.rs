@@ -1,8 +1,7 @@
 //! What becomes of tickets because time has passed: given up without a sign of life, and forgotten long after.
 
-use super::rows::RoomCount;
 use super::rule::{entry_key, make_place, note_gone, place_of, ticket_key, turn};
-use super::{CleanRooms, ExpireTickets};
+use super::{CleanRooms, ExpireTickets, audit};
 use crate::decide::Context;
 use crate::id::Name;
 use crate::reply::Done;
@@ -70,25 +69,25 @@ fn give_up(name: &Name, room: &Room, seq: Seq, ticket: &Ticket, now: Timestamp, 
     turn(name, room, (seq, ticket), TicketState::Expired, now, view).map(|_| ())
 }
 
-/// Takes a ticket away, with what its subject's token stands for.
+/// Takes a ticket away, with all that leads to it.
 pub(super) fn remove(name: &Name, seq: Seq, ticket: &Ticket, view: &mut View) -> Result<(), Stop> {
-    for (count, counts) in [
-        (RoomCount::Inside, ticket.state.is_inside()),
-        (RoomCount::Ready, ticket.state == TicketState::Ready),
-    ] {
-        if counts {
-            view.add(&count.of(name), -1)?;
-        }
+    let last = entry_key(name, &ticket.subject, "");
+    if view.kept(&last, Row::into_entry)? == Some(seq) {
+        view.set_uncounted(last, ticket.previous.map(Row::Entry))?;
+    }
+    take_away(name, seq, ticket, view)
+}
+
+/// Takes a ticket away, with what its subject's token stands for.
+pub(super) fn take_away(name: &Name, seq: Seq, ticket: &Ticket, view: &mut View) -> Result<(), Stop> {
+    for count in audit::counts(ticket) {
+        view.add(&count.of(name), -1)?;
     }
     if !ticket.token.is_empty() {
         let token = entry_key(name, &ticket.subject, &ticket.token);
         if view.kept(&token, Row::into_entry)? == Some(seq) {
             view.set_uncounted(token, None)?;
         }
-    }
-    let last = entry_key(name, &ticket.subject, "");
-    if view.kept(&last, Row::into_entry)? == Some(seq) {
-        view.set_uncounted(last, ticket.previous.map(Row::Entry))?;
     }
     view.set_uncounted(ticket_key(name, seq), None)
 }

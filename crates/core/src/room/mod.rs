@@ -4,6 +4,7 @@ pub(crate) mod audit;
 mod def;
 mod doors;
 mod expire;
+mod forget;
 mod gate;
 mod join;
 mod pace;
@@ -25,11 +26,11 @@ use crate::reply::Done;
 use crate::rows::{Key, TicketKey};
 use crate::view::{Stop, View};
 
+pub use audit::Fact;
 pub use def::{BeforeOpen, JoinBy, Mode, Rate, RoomDef, RoomSettings};
 pub use pace::{Estimate, Pace, poll_after_ms};
 pub use read::{Answer, Query};
 pub use reply::{AdmitReply, RoomReply, TicketReply};
-pub(crate) use rule::{forget, forget_step};
 
 /// Most that are let in by hand with one command.
 pub const ADMIT_MAX: u32 = 500;
@@ -147,7 +148,7 @@ pub struct CleanRooms {
     pub rows: Vec<Key>,
 }
 
-operations!(Room: PutRoom, DeleteRoom, Join, Usher, Beat, Claim, Finish, Leave, Admit, LetIn, ExpireTickets, CleanRooms);
+operations!(Room: PutRoom, DeleteRoom, Join, Usher, Beat, Claim, Finish, Leave, Admit, LetIn, ExpireTickets, CleanRooms; counts);
 
 /// Operations whose rule takes what they say, with the permission that they need.
 macro_rules! ruled {

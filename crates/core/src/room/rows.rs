@@ -6,13 +6,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::def::RoomSettings;
-use super::{CleanRooms, ExpireTickets, LetIn, shuffle};
+use super::{CleanRooms, ExpireTickets, LetIn, audit, shuffle};
 use crate::id::{Name, SubjectId};
 use crate::due::{Settling, WhenDue};
 use crate::rows::{
-    Due, InOrder, Kind, NumberOf, OrderKey, Ordered, Place, Seq, SequenceKey, TotalKey, columns, declare, documents, kind, texts,
+    Due, InOrder, Kind, NumberOf, OrderKey, Ordered, Place, Seq, SequenceKey, TotalKey, Typed, columns, declare, documents, kind, texts,
 };
 use crate::time::Timestamp;
+use crate::verify::Audit;
 
 /// The sequence that numbers a room's tickets.
 pub(crate) const QUEUE: &str = "queue";
@@ -411,6 +412,12 @@ impl Kind for kind::Ticket {
         place: |key, ticket| ticket.stands(key),
         row: None,
     });
+
+    const AUDIT: Option<Audit<Self>> = Some(Audit { claims: Some(audit::ticket), ..Audit::NOTHING });
+
+    fn counts(key: &TicketKey, ticket: &Ticket, mut add: impl FnMut(TotalKey, i64)) {
+        audit::counts(ticket).for_each(|count| add(count.of(&key.room), 1));
+    }
 }
 
 impl Kind for kind::Entry {

@@ -15,8 +15,6 @@ use super::rows::log;
 
 /// How long it is kept what left the queue: whoever is further behind begins anew.
 const GONE_TTL_MS: u64 = 600_000;
-/// Tickets of one subject that one step of forgetting takes.
-const TICKETS_PER_STEP: usize = 100;
 
 /// Who asks, as far as rooms go.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -213,53 +211,4 @@ pub(super) fn make_place(name: &Name, now: Timestamp, view: &mut View) -> Result
         put_gate(name, Gate { is_full: false, due_at: now.max(Timestamp(1)), ..gate }, view)?;
     }
     Ok(())
-}
-
-/// Takes the tickets of a subject away from a room, some of them; the last ones first. Says whether there are more.
-pub(crate) fn forget(name: &Name, subject: &SubjectId, now: Timestamp, view: &mut View) -> Result<bool, Stop> {
-    let last = entry_key(name, subject, "");
-    let Some(Row::Entry(mut at)) = view.row_uncounted(&last)? else { return Ok(false) };
-    let mut gone = Vec::new();
-    for _ in 0..TICKETS_PER_STEP {
-        let key = ticket_key(name, at);
-        let Some(ticket) = view.kept(&key, Row::into_ticket)? else {
-            view.set_uncounted(last, None)?;
-            note_gone(name, gone, now, view)?;
-            return Ok(false);
-        };
-        gone.extend(place_of(&ticket));
-        for (count, by) in [
-            (RoomCount::Inside, i64::from(ticket.state.is_inside())),
-            (RoomCount::Ready, i64::from(ticket.state == TicketState::Ready)),
-        ] {
-            if by != 0 {
-                view.add(&count.of(name), -by)?;
-            }
-        }
-        if ticket.state.is_inside() {
-            make_place(name, now, view)?;
-        }
-        if !ticket.token.is_empty() {
-            let token = entry_key(name, subject, &ticket.token);
-            view.row_uncounted(&token)?;
-            view.set_uncounted(token, None)?;
-        }
-        view.set_uncounted(key, None)?;
-        match ticket.previous {
-            Some(previous) => at = previous,
-            None => {
-                view.set_uncounted(last, None)?;
-                note_gone(name, gone, now, view)?;
-                return Ok(false);
-            }
-        }
-    }
-    view.set_uncounted(last, Some(Row::Entry(at)))?;
-    note_gone(name, gone, now, view)?;
-    Ok(true)
-}
-
-/// The same as a step of a job.
-pub(crate) fn forget_step(name: &Name, subject: &SubjectId, now: Timestamp, view: &mut View) -> Result<bool, Stop> {
-    forget(name, subject, now, view)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{COUNTER, CountKey, PRESENT, RowKind};
+use super::{COUNTER, CountKey, PRESENT, ROOM, RoomCount, RowKind};
 use crate::day::Day;
 use crate::id::{KeyId, Name, ObjectId, SubjectId};
 
@@ -42,6 +42,13 @@ pub enum TotalKey {
         sheet: Name,
         /// The day.
         day: Day,
+    },
+    /// What is counted of a room.
+    Room {
+        /// The room.
+        room: Name,
+        /// What.
+        count: RoomCount,
     },
 }
 
@@ -105,8 +112,11 @@ impl Number<'_> {
     pub const COUNTER: &'static str = COUNTER.mark;
     const PRESENT: &'static str = PRESENT.mark;
 
+    const ROOM: &'static str = ROOM.mark;
+
     /// Table, letter and mark of each that is not listed as a row.
-    pub const UNLISTED: [(&'static str, u8, &'static str); 1] = [(PRESENT.table, PRESENT.letter, PRESENT.mark)];
+    pub const UNLISTED: [(&'static str, u8, &'static str); 2] =
+        [(PRESENT.table, PRESENT.letter, PRESENT.mark), (ROOM.table, ROOM.letter, ROOM.mark)];
 }
 
 impl TotalKey {
@@ -123,6 +133,7 @@ impl TotalKey {
             Self::Subject { subject, relation } => TotalOf::Subject(subject, relation),
             Self::Counter(CountKey { name, key }) => TotalOf::Number(COUNTER.number(name, Cow::Borrowed(key.as_str()))),
             Self::Present { sheet, day } => TotalOf::Number(PRESENT.number(sheet, Cow::Owned(day.to_string()))),
+            Self::Room { room, count } => TotalOf::Number(ROOM.number(room, Cow::Borrowed(count.name()))),
         }
     }
 
@@ -131,6 +142,7 @@ impl TotalKey {
         match mark {
             Number::COUNTER => Some(Self::Counter(CountKey { name, key: KeyId::new(key).ok()? })),
             Number::PRESENT => Some(Self::Present { sheet: name, day: key.parse().ok()? }),
+            Number::ROOM => Some(Self::Room { room: name, count: RoomCount::from_name(key)? }),
             _ => None,
         }
     }
@@ -145,7 +157,8 @@ mod tests {
         let name = Name::new("daily").unwrap();
         for total in [
             TotalKey::Counter(CountKey { name: name.clone(), key: KeyId::new("post:42").unwrap() }),
-            TotalKey::Present { sheet: name, day: Day(20_000) },
+            TotalKey::Present { sheet: name.clone(), day: Day(20_000) },
+            TotalKey::Room { room: name, count: RoomCount::Inside },
         ] {
             let TotalOf::Number(number) = total.of() else { panic!("{total:?} counts edges") };
             assert_eq!(TotalKey::from_number(number.mark, number.name.clone(), &number.key).as_ref(), Some(&total));

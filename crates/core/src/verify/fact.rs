@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::capability::present;
+use crate::capability::{counted_of_room, present};
 use crate::id::Name;
 use crate::rows::{DriftItem, Key, OrderKey, RowKind, TotalKey, Typed};
 use crate::view::{Stop, View};
@@ -138,6 +138,7 @@ impl TotalKey {
     pub(super) fn fact(&self) -> Option<Fact> {
         match self {
             Self::Present { sheet, day } => Some(present(sheet, *day)),
+            Self::Room { room, count } => counted_of_room(room, *count),
             // Recounted with the edges; and nothing stands behind a counter.
             Self::Object { .. } | Self::Kind { .. } | Self::Subject { .. } | Self::Counter(_) => None,
         }

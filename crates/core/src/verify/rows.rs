@@ -60,6 +60,7 @@ impl DriftItem {
             TotalKey::Subject { subject, relation } => (relation, None, None, Some(subject.to_string())),
             TotalKey::Counter(key) => (&key.name, Some(key.key.to_string()), None, None),
             TotalKey::Present { sheet, day } => (sheet, Some(day.to_string()), None, None),
+            TotalKey::Room { room, count } => (room, Some(count.name().to_owned()), None, None),
         };
         Self { relation: relation.to_string(), object, kind, subject, stored, counted }
     }

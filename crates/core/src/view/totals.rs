@@ -62,6 +62,17 @@ impl View {
         }
     }
 
+    /// Reads a total without showing it or standing on it; see [`View::peek`].
+    pub fn peek_total(&mut self, key: &TotalKey) -> Result<i64, Stop> {
+        match self.totals.get(key).filter(|slot| slot.state == State::Loaded) {
+            Some(slot) => Ok(slot.now),
+            None => {
+                self.miss_total(key);
+                Err(Stop::Miss)
+            }
+        }
+    }
+
     /// Adds to a total, and gives it as it is afterwards. Nothing ever clamps: a total that would
     /// fall below zero is a defect, and is refused loudly.
     pub fn add(&mut self, key: &TotalKey, by: i64) -> Result<i64, Stop> {

@@ -1,0 +1,85 @@
+//! The tickets of a subject that goes: live ones at once, so that whoever comes back begins anew, and all others by the job.
+
+use super::Command;
+use super::expire::take_away;
+use super::rule::{entry_key, make_place, note_gone, place_of, ticket_key};
+use crate::decide::Context;
+use crate::id::{Name, SubjectId};
+use crate::rows::{Names, Row, Ticket};
+use crate::subject::{Counted, each};
+use crate::time::{Stamp, Timestamp};
+use crate::view::{Stop, View};
+
+/// Tickets of one subject in one room that one step takes.
+const TICKETS_PER_STEP: usize = 100;
+
+impl Counted for Command {
+    fn forget_at_once(
+        subject: &SubjectId,
+        names: &Names,
+        context: &Context<'_>,
+        view: &mut View,
+    ) -> Result<bool, Stop> {
+        let now = context.now();
+        let all = now.plus_ms(1);
+        each(names.rooms.iter().map(|room| tickets(room, subject, all, now, view).map(|step| step.any)))
+    }
+
+    fn forget_step(
+        subject: &SubjectId,
+        before: Stamp,
+        names: &Names,
+        context: &Context<'_>,
+        view: &mut View,
+    ) -> Result<bool, Stop> {
+        let (before, now) = (before.time(), context.now());
+        each(names.rooms.iter().map(|room| tickets(room, subject, before, now, view).map(|step| step.more)))
+    }
+}
+
+struct Step {
+    any: bool,
+    more: bool,
+}
+
+/// Takes tickets away that a subject took before a time, from the newest on.
+fn tickets(
+    name: &Name,
+    subject: &SubjectId,
+    before: Timestamp,
+    now: Timestamp,
+    view: &mut View,
+) -> Result<Step, Stop> {
+    let last = entry_key(name, subject, "");
+    let mut next = view.kept(&last, Row::into_entry)?;
+    let (mut kept, mut gone, mut taken, mut makes_place) = (None, Vec::new(), 0, false);
+    while let Some(seq) = next.filter(|_| taken < TICKETS_PER_STEP) {
+        let Some(ticket) = view.kept(&ticket_key(name, seq), Row::into_ticket)? else {
+            next = None;
+            break;
+        };
+        next = ticket.previous;
+        if ticket.joined_at >= before {
+            kept = Some((seq, ticket));
+            continue;
+        }
+        gone.extend(place_of(&ticket));
+        makes_place |= ticket.state.is_inside();
+        take_away(name, seq, &ticket, view)?;
+        taken += 1;
+    }
+    if taken > 0 {
+        match kept {
+            Some((seq, ticket)) => {
+                let ticket = Ticket { previous: next, ..ticket };
+                view.set_uncounted(ticket_key(name, seq), Some(Row::Ticket(ticket)))?;
+            }
+            None => view.set_uncounted(last, next.map(Row::Entry))?,
+        }
+    }
+    note_gone(name, gone, now, view)?;
+    if makes_place {
+        make_place(name, now, view)?;
+    }
+    Ok(Step { any: taken > 0, more: next.is_some() && taken > 0 })
+}

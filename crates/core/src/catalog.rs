@@ -90,11 +90,7 @@ impl Catalog {
     /// The limit of this name, whether it is declared by itself or with what has to pass it.
     pub fn limit_named(&self, name: &str) -> Option<&LimitDef> {
         let alone = self.limits().map(|limit| &**limit);
-        let with = (self.relations.values().filter_map(|def| def.rate_limit.as_ref()))
-            .chain(self.counters().filter_map(|def| def.rate_limit.as_ref()))
-            .chain(self.uniques().filter_map(|def| def.rate_limit.as_ref()))
-            .chain(self.sheets().filter_map(|def| def.rate_limit.as_ref()))
-            .chain(self.boards().filter_map(|def| def.rate_limit.as_ref()));
+        let with = self.relations.values().filter_map(|def| def.passes()).chain(self.passed());
         alone.chain(with.map(|limit| &*limit.limit)).find(|limit| limit.name == name)
     }
 
@@ -142,6 +138,11 @@ macro_rules! declared {
         }
 
         impl Catalog {
+            /// The limits that are declared with what has to pass them, but for those of relations.
+            fn passed(&self) -> impl Iterator<Item = &RateLimit> {
+                std::iter::empty()$(.chain(self.$all.values().filter_map(|def| def.passes())))*
+            }
+
             $(
                 #[doc = concat!("Adds one of the ", stringify!($all), ", or replaces the one of the same name.")]
                 pub fn $declare(&mut self, name: Name, def: $def) {

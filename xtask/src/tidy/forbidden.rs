@@ -74,8 +74,7 @@ pub(crate) fn thin_engines(tree: &Tree) -> Result<Vec<Finding>> {
                 |kind: &&&str| ["Key", "Row", "RowKind"].iter().any(|of| has_word(line, &format!("{of}::{kind}")));
             let named = DECLARED.iter().find(of_kind).or_else(|| OF_ONE_ORDER.iter().find(|name| has_word(line, name)));
             if let Some(name) = named {
-                let advice =
-                    "a store knows cells and places and no kinds; say what is special in core/src/rows/declared.rs";
+                let advice = "a store knows cells and places and no kinds; say what is special in its impl of Kind (core/src/<capability>/rows.rs)";
                 findings.push(Finding::new(file.place(number), format!("`{name}`: {advice}")));
             }
         }

@@ -21,4 +21,9 @@ impl SheetDef {
     pub fn new(name: Name) -> Self {
         Self { name, time_zone: TimeZone::UTC, rate_limit: None }
     }
+
+    /// The limit that it has to pass.
+    pub(crate) fn passes(&self) -> Option<&RateLimit> {
+        self.rate_limit.as_ref()
+    }
 }

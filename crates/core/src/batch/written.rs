@@ -185,7 +185,7 @@ pub(crate) use need;
 
 /// Makes what can be in a batch from a list: how it is written, and the operation that it is.
 macro_rules! ops {
-    ($($name:ident = $word:literal => $operation:ident in $capability:ident,)+) => {
+    ($($name:ident = $word:tt => $operation:ident in $capability:ident,)+) => {
         // Without a doc comment: it would be told with the field that holds it.
         #[derive(Clone, Copy, serde::Deserialize)]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -36,4 +36,9 @@ impl BoardDef {
     pub fn new(name: Name) -> Self {
         Self { name, ties: Ties::default(), season: None, best_of: false, rate_limit: None }
     }
+
+    /// The limit that it has to pass.
+    pub(crate) fn passes(&self) -> Option<&RateLimit> {
+        self.rate_limit.as_ref()
+    }
 }

@@ -22,4 +22,9 @@ impl CounterDef {
     pub fn new(name: Name) -> Self {
         Self { name, requires: None, last_at: false, rate_limit: None }
     }
+
+    /// The limit that it has to pass.
+    pub(crate) fn passes(&self) -> Option<&RateLimit> {
+        self.rate_limit.as_ref()
+    }
 }

@@ -30,11 +30,12 @@ pub struct Names {
 impl Names {
     /// These and those.
     pub fn and(mut self, others: Self) -> Self {
-        self.counters.extend(others.counters);
-        self.uniques.extend(others.uniques);
-        self.sheets.extend(others.sheets);
-        self.boards.extend(others.boards);
-        self.rooms.extend(others.rooms);
+        let Self { counters, uniques, sheets, boards, rooms } = others;
+        self.counters.extend(counters);
+        self.uniques.extend(uniques);
+        self.sheets.extend(sheets);
+        self.boards.extend(boards);
+        self.rooms.extend(rooms);
         self
     }
 }

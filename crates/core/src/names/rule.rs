@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::catalog::Catalog;
 use crate::decide::Context;
-use crate::id::Name;
 use crate::reply::Done;
 use crate::rows::{Key, Names, Row};
 use crate::view::{Stop, View};
@@ -29,11 +28,13 @@ fn written(view: &mut View) -> Result<Names, Stop> {
     Ok(view.kept(&Key::Names, Row::into_names)?.unwrap_or_default())
 }
 
-fn with_declared(mut names: Names, catalog: &Catalog) -> Names {
-    let add = |to: &mut BTreeSet<Name>, name: &Name| _ = to.insert(name.clone());
-    catalog.counters().for_each(|def| add(&mut names.counters, &def.name));
-    catalog.uniques().for_each(|def| add(&mut names.uniques, &def.name));
-    catalog.sheets().for_each(|def| add(&mut names.sheets, &def.name));
-    catalog.boards().for_each(|def| add(&mut names.boards, &def.name));
-    names
+fn with_declared(names: Names, catalog: &Catalog) -> Names {
+    names.and(Names {
+        counters: catalog.counters().map(|def| def.name.clone()).collect(),
+        uniques: catalog.uniques().map(|def| def.name.clone()).collect(),
+        sheets: catalog.sheets().map(|def| def.name.clone()).collect(),
+        boards: catalog.boards().map(|def| def.name.clone()).collect(),
+        // Rooms say themselves that they are there.
+        rooms: BTreeSet::new(),
+    })
 }

@@ -69,4 +69,9 @@ impl RelationDef {
             rate_limit: None,
         }
     }
+
+    /// The limit that it has to pass.
+    pub(crate) fn passes(&self) -> Option<&RateLimit> {
+        self.rate_limit.as_ref()
+    }
 }

@@ -17,4 +17,9 @@ impl UniqueDef {
     pub fn new(name: Name) -> Self {
         Self { name, rate_limit: None }
     }
+
+    /// The limit that it has to pass.
+    pub(crate) fn passes(&self) -> Option<&RateLimit> {
+        self.rate_limit.as_ref()
+    }
 }

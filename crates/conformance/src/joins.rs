@@ -29,13 +29,8 @@ pub(crate) fn entry_key(room: &str, who: &str) -> Key {
 }
 
 pub(crate) fn ticket(who: &str) -> Row {
-    Row::Ticket(Ticket {
-        subject: subject(who),
-        token: "a \"token\"".into(),
-        state: TicketState::Waiting,
-        joined_at: Timestamp(1_700_000_000_123),
-        alive_until: Timestamp(1_700_000_120_123),
-    })
+    let (joined_at, due_at) = (Timestamp(1_700_000_000_123), Timestamp(1_700_000_120_123));
+    Row::Ticket(Ticket::new(subject(who), "a \"token\"", TicketState::Waiting, joined_at, due_at))
 }
 
 pub(crate) fn sequence(room: &str) -> SequenceKey {

@@ -33,13 +33,8 @@ fn row(order: &OrderKey, number: u64) -> (Key, Row) {
             (Key::Score(key), Row::Score(Score { score: (number % 7) as i64, reached: Stamp(1 + number / 2) }))
         }
         OrderKey::Queue(room) => {
-            let ticket = Ticket {
-                subject: SubjectId::new("ann").unwrap(),
-                token: "t".into(),
-                state: if number % 5 == 1 { TicketState::Left } else { TicketState::Waiting },
-                joined_at: Timestamp(1),
-                alive_until: Timestamp(2),
-            };
+            let state = if number % 5 == 1 { TicketState::Left } else { TicketState::Waiting };
+            let ticket = Ticket::new(SubjectId::new("ann").unwrap(), "t", state, Timestamp(1), Timestamp(2));
             (
                 Key::Ticket(TicketKey { room: room.clone(), seq: tally_core::rows::Seq::Given(number) }),
                 Row::Ticket(ticket),

@@ -135,13 +135,8 @@ mod tests {
         let keys = Keys::new("tally", true);
         let gap = |at, place| Gap { at, place, form: DECIMAL };
         let (room, subject) = (Name::new("sale").unwrap(), SubjectId::new("a\"nn").unwrap());
-        let ticket = Row::Ticket(Ticket {
-            subject: subject.clone(),
-            token: "안녕".into(),
-            state: TicketState::Waiting,
-            joined_at: Timestamp(1),
-            alive_until: Timestamp(2),
-        });
+        let ticket =
+            Row::Ticket(Ticket::new(subject.clone(), "안녕", TicketState::Waiting, Timestamp(1), Timestamp(2)));
         let key = Key::Ticket(TicketKey { room: room.clone(), seq: Seq::Given(7) });
         let usual = Gapped::row(&keys, &key, &ticket).unwrap();
         assert_eq!((usual.text, usual.gaps), (row_text(&ticket).unwrap(), vec![]));

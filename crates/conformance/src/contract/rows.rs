@@ -72,8 +72,7 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
         (Key::Job(JobId(257)), job(Work::Ended { work: JobKind::Forget }, Some(3))),
     ];
     for (state, seq) in TicketState::ALL.into_iter().zip([0, 1, 9, 10, 1 << 53, (1 << 53) + 1, u64::MAX >> 1]) {
-        let (joined_at, alive_until) = (Timestamp(0), Timestamp(1 << 43));
-        let ticket = Ticket { subject: who.clone(), token: "a \"b\"".into(), state, joined_at, alive_until };
+        let ticket = Ticket::new(who.clone(), "a \"b\"", state, Timestamp(0), Timestamp(1 << 43));
         rows.push((Key::Ticket(TicketKey { room: name("sale"), seq: Seq::Given(seq) }), Row::Ticket(ticket)));
     }
     // A copy remembers a key of any kind.

@@ -144,7 +144,7 @@ pub(super) fn shuffle_step(
         let place = room.place(seq);
         match ticket(name, Seq::Given(seq), view)? {
             Some(ticket) if ticket.state == TicketState::BeforeOpen => {
-                let after = Ticket { state: TicketState::Waiting, place: Seq::Given(place), ..ticket };
+                let after = Ticket { state: TicketState::Waiting, score: room.score(seq), ..ticket };
                 view.set_uncounted(ticket_key(name, Seq::Given(seq)), Some(Row::Ticket(after)))?;
             }
             Some(_) | None => gone.push(place),

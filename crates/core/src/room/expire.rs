@@ -41,7 +41,7 @@ fn in_room(name: &Name, seqs: Vec<Seq>, now: Timestamp, view: &mut View) -> Resu
         changed = true;
         match &room {
             Some(room) if !ticket.state.is_over() => {
-                gone.extend(place_of(ticket));
+                gone.extend(place_of(room, *seq, ticket));
                 makes_place |= ticket.state.is_inside();
                 give_up(name, room, *seq, ticket, now, view)?;
             }

@@ -5,7 +5,7 @@ use super::expire::take_away;
 use super::rule::{entry_key, make_place, note_gone, place_of, ticket_key};
 use crate::decide::Context;
 use crate::id::{Name, SubjectId};
-use crate::rows::{Names, Row, Ticket};
+use crate::rows::{Key, Names, Row, Ticket};
 use crate::subject::{Counted, each};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View};
@@ -50,6 +50,7 @@ fn tickets(
     now: Timestamp,
     view: &mut View,
 ) -> Result<Step, Stop> {
+    let room = view.kept(&Key::Room(name.clone()), Row::into_room)?;
     let last = entry_key(name, subject, "");
     let mut next = view.kept(&last, Row::into_entry)?;
     let (mut kept, mut gone, mut taken, mut makes_place) = (None, Vec::new(), 0, false);
@@ -63,7 +64,7 @@ fn tickets(
             kept = Some((seq, ticket));
             continue;
         }
-        gone.extend(place_of(&ticket));
+        gone.extend(room.as_ref().and_then(|room| place_of(room, seq, &ticket)));
         makes_place |= ticket.state.is_inside();
         take_away(name, seq, &ticket, view)?;
         taken += 1;

@@ -268,7 +268,7 @@ pub(super) fn usher(command: &Usher, context: &Context<'_>, view: &mut View) -> 
     let waits = matches!(ticket.state, TicketState::Waiting | TicketState::BeforeOpen) && ticket.due_at > now;
     let inside = view.total_decided(&RoomCount::Inside.of(name))?;
     if waits && (room.settings.mode == Mode::Off || capacity_left(&room, inside) > 0) {
-        let gone: Vec<u64> = place_of(&ticket).into_iter().collect();
+        let gone: Vec<u64> = place_of(&room, seq, &ticket).into_iter().collect();
         ticket = turn(name, &room, (seq, &ticket), TicketState::Ready, now, view)?;
         note_gone(name, gone, now, view)?;
     }

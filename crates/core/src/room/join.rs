@@ -154,7 +154,7 @@ fn take(
     let seq = view.take_number(&queue(name));
     let settings = &room.settings;
     let alive = settings.idle_ttl_ms.min(settings.ticket_ttl_ms);
-    let mut ticket = Ticket { previous, ..Ticket::new(subject.clone(), token, state, seq, now, now.plus_ms(alive)) };
+    let mut ticket = Ticket { previous, ..Ticket::new(subject.clone(), token, state, now, now.plus_ms(alive)) };
     if let Some(gate) = straight {
         ticket.state = TicketState::Ready;
         ticket.due_at = now.plus_ms(settings.claim_ttl_ms);

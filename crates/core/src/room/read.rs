@@ -96,7 +96,7 @@ impl Question for TicketQuery {
         let room = room_of(name, &first)?;
         let number = seal::open(&room.secret, &self.ticket).ok_or(Refusal::TicketNotFound)?;
         let seq = Seq::Given(number);
-        let place = Place { id: number.to_string().into(), ..Place::of_number(Seq::Given(room.place(number))) };
+        let place = Place { score: room.score(number), ..Place::of_number(seq) };
         let found = sight.load(|| Wants {
             rows: vec![ticket_key(name, seq), Key::Gate(name.clone())],
             totals: vec![RoomCount::Version.of(name)],

@@ -143,6 +143,14 @@ impl Room {
         }
     }
 
+    /// What is drawn for a ticket: see [`Ticket::score`].
+    pub fn score(&self, seq: u64) -> i64 {
+        match self.early {
+            Some(early) if self.settings.is_shuffled() && seq <= early => (early + 1 - self.place(seq)).cast_signed(),
+            Some(_) | None => 0,
+        }
+    }
+
     /// The ticket that stands there.
     pub fn at_place(&self, place: u64) -> u64 {
         match self.early {
@@ -206,8 +214,9 @@ pub struct Ticket {
     pub token: String,
     /// How far it has come.
     pub state: TicketState,
-    /// Where it stands while it waits: its number, or the one that was drawn for it.
-    pub place: Seq,
+    /// What was drawn for it, where it came early and the order is drawn: higher ones stand first. Otherwise 0: all these stand behind,
+    /// by their numbers.
+    pub score: i64,
     /// When it was taken.
     pub joined_at: Timestamp,
     /// Since when it is in this state.
@@ -220,18 +229,15 @@ pub struct Ticket {
 
 impl Ticket {
     /// One that was just taken.
-    pub fn new(subject: SubjectId, token: &str, state: TicketState, seq: Seq, at: Timestamp, due_at: Timestamp) -> Self {
+    pub fn new(subject: SubjectId, token: &str, state: TicketState, at: Timestamp, due_at: Timestamp) -> Self {
         let token = token.to_owned();
-        Self { subject, token, state, place: seq, joined_at: at, since: at, due_at, previous: None }
+        Self { subject, token, state, score: 0, joined_at: at, since: at, due_at, previous: None }
     }
 
     /// Where it stands while it waits.
     pub fn stands(&self, key: &TicketKey) -> Option<Place> {
-        if self.state != TicketState::Waiting {
-            return None;
-        }
-        let (place, id) = (Place::of_number(self.place), Place::of_number(key.seq));
-        Some(Place { id: id.id, ..place })
+        let waits = self.state == TicketState::Waiting;
+        waits.then(|| Place { score: self.score, ..Place::of_number(key.seq) })
     }
 }
 
@@ -361,7 +367,7 @@ documents!(RoomSettings, Recent);
 columns!(Room { settings, declared, secret, seed, phase, early, awake, created_at });
 columns!(Gate { passed, budget, budget_at, due_at, is_full, swept, recent });
 columns!(TicketKey { room, seq });
-columns!(Ticket { subject, token, state, place, joined_at, since, due_at, previous });
+columns!(Ticket { subject, token, state, score, joined_at, since, due_at, previous });
 columns!(EntryKey { room, subject, token });
 columns!(GoneKey { room, number });
 columns!(Gone { places, due_at });
@@ -396,10 +402,10 @@ impl Kind for kind::Gate {
 impl Kind for kind::Ticket {
     declare!(Ticket = b'k' "ticket" in "room"
         ("room" Text, "seq" Number) =>
-        ("subject" Text, "token" Text, "state" Text, "place" Number, "joined_at" Time, "since" Time, "due_at" Time,
+        ("subject" Text, "token" Text, "state" Text, "score" Signed, "joined_at" Time, "since" Time, "due_at" Time,
             "previous" Number)
         Absent With(0), due Due::At("due_at"),
-        order Ordered { score: None, reached: "place", only: Some(("state", "WAITING")) },
+        order Ordered { score: Some("score"), reached: "seq", only: Some(("state", "WAITING")) },
         numbered QUEUE);
 
     const DUE: Option<WhenDue<Self>> = Some(WhenDue {

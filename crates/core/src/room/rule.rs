@@ -188,19 +188,10 @@ pub(super) fn note_gone(name: &Name, places: Vec<u64>, now: Timestamp, view: &mu
 }
 
 /// The place of a ticket in the queue, where it stands in it and is known.
-pub(super) fn place_of(ticket: &Ticket) -> Option<u64> {
-    match (ticket.state, ticket.place) {
-        (TicketState::Waiting, Seq::Given(place)) => Some(place),
-        (TicketState::Waiting, Seq::Taken(_)) => None,
-        (
-            TicketState::BeforeOpen
-            | TicketState::Ready
-            | TicketState::Admitted
-            | TicketState::Done
-            | TicketState::Left
-            | TicketState::Expired,
-            _,
-        ) => None,
+pub(super) fn place_of(room: &Room, seq: Seq, ticket: &Ticket) -> Option<u64> {
+    match seq {
+        Seq::Given(number) if ticket.state == TicketState::Waiting => Some(room.place(number)),
+        Seq::Given(_) | Seq::Taken(_) => None,
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) fn leave(command: &Leave, context: &Context<'_>, view: &mut View) -> 
     let now = context.now();
     match now_is(&ticket, now) {
         TicketState::BeforeOpen | TicketState::Waiting => {
-            let gone: Vec<u64> = place_of(&ticket).into_iter().collect();
+            let gone: Vec<u64> = place_of(&room, seq, &ticket).into_iter().collect();
             ticket = turn(name, &room, (seq, &ticket), TicketState::Left, now, view)?;
             note_gone(name, gone, now, view)?;
         }

@@ -12,14 +12,7 @@ fn subject() -> SubjectId {
 }
 
 fn ticket(seq: Seq) -> (Key, Change) {
-    let times = (Timestamp(1), Timestamp(2));
-    let ticket = Ticket {
-        subject: subject(),
-        token: "t".into(),
-        state: TicketState::Waiting,
-        joined_at: times.0,
-        alive_until: times.1,
-    };
+    let ticket = Ticket::new(subject(), "t", TicketState::Waiting, Timestamp(1), Timestamp(2));
     (Key::Ticket(TicketKey { room: room(), seq }), Change { before: None, after: Some(Row::Ticket(ticket)) })
 }
 

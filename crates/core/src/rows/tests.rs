@@ -8,6 +8,8 @@ use serde_json::json;
 use super::*;
 use crate::day::Day;
 use crate::id::{Name, ObjectId, SubjectId};
+use crate::room::RoomSettings;
+use crate::room::rows::{Phase, Recent};
 use crate::verify::{Claims, Known};
 
 fn name(text: &str) -> Name {
@@ -41,8 +43,8 @@ fn samples() -> Vec<(Key, Row)> {
     };
     let suspended = Some(Suspension { at, job: JobId(9) });
     let ticket = |state| {
-        let (subject, token) = (SubjectId::new("alice").unwrap(), "tab \"1\"".into());
-        Row::Ticket(Ticket { subject, token, state, joined_at: at, alive_until: Timestamp(at.0 + 1) })
+        let subject = SubjectId::new("alice").unwrap();
+        Row::Ticket(Ticket::new(subject, "tab \"1\"", state, at, Timestamp(at.0 + 1)))
     };
     let forgotten = Some(Forgotten { before: Stamp(5), left: [(name("like"), 2)].into() });
     let made = |kind, meta, hidden| Row::Edge(Edge { created: Stamp(77), kind, meta, hidden });
@@ -84,6 +86,25 @@ fn samples() -> Vec<(Key, Row)> {
         (Key::Sequence(SequenceKey { home: "sale".into(), name: "queue".into() }), Row::Sequence(NUMBER_MAX)),
         (Key::Entry(EntryKey { room: name("sale"), subject, token: "}".into() }), Row::Entry(Seq::Given(7))),
     ];
+    let (settings, recent) = (RoomSettings::default(), Recent::default());
+    let declared = Some(settings.clone());
+    let (secret, seed) = ("s".to_owned(), "\"e\"".to_owned());
+    let room = |declared, early| {
+        let (settings, secret, seed) = (settings.clone(), secret.clone(), seed.clone());
+        Row::Room(Room { settings, declared, secret, seed, phase: Phase::Open, early, awake: true, created_at: at })
+    };
+    let gate = |passed| Gate { passed, budget: 1, budget_at: at, due_at: at, is_full: true, swept: 2, recent: recent.clone() };
+    let minute = Minute { joined: 1, admitted: 2, left: 3, expired: 4, longest_wait_ms: 5, due_at: at };
+    all.extend([
+        (Key::Room(name("sale")), room(None, None)),
+        (Key::Room(name("sale")), room(declared, Some(7))),
+        (Key::Gate(name("sale")), Row::Gate(gate(Seq::Given(3)))),
+        (
+            Key::Gone(GoneKey { room: name("sale"), number: Seq::Given(3) }),
+            Row::Gone(Gone { places: vec![3, 9], due_at: at }),
+        ),
+        (Key::Minute(MinuteKey { room: name("sale"), minute: at }), Row::Minute(minute)),
+    ]);
     let in_line = |seq| Key::Ticket(TicketKey { room: name("sale"), seq: Seq::Given(seq) });
     all.extend(TicketState::ALL.into_iter().zip(7..).map(|(state, seq)| (in_line(seq), ticket(state))));
     all

@@ -223,7 +223,14 @@ fn show_reply(world: &mut World, reply: &Result<Reply, Refusal>) -> String {
             format!("job{number} {} {} edges={}", job.kind, job.state, job.edges)
         }
         Ok(
-            reply @ (Reply::Counter(_) | Reply::Unique(_) | Reply::Attendance(_) | Reply::Board(_) | Reply::Limit(_)),
+            reply @ (Reply::Counter(_)
+            | Reply::Unique(_)
+            | Reply::Attendance(_)
+            | Reply::Board(_)
+            | Reply::Limit(_)
+            | Reply::Ticket(_)
+            | Reply::Admit(_)
+            | Reply::Room(_)),
         ) => serde_json::to_string(reply).unwrap(),
         Ok(Reply::Done(Done { changed })) => if *changed { "changed" } else { "same" }.into(),
         Err(Refusal::BatchRefused { index, cause }) => format!("batch_refused {index} {}", cause.code()),

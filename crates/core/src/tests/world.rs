@@ -12,8 +12,8 @@ use crate::day::Day;
 use crate::decide::decide;
 use crate::id::Name;
 use crate::meta::{MetaShape, MetaType};
-use crate::reply::{Done, Reply};
-use crate::rows::{Changes, Edge, EdgeKey, JobId, Key, Row, TotalKey};
+use crate::reply::{Done, Reply, Told};
+use crate::rows::{Changes, Edge, EdgeKey, JobId, Key, RoomCount, Row, SequenceKey, TotalKey};
 use crate::time::{Stamp, Timestamp};
 use crate::view::{Stop, View, Wants};
 
@@ -57,13 +57,19 @@ impl World {
         self.stamp = Stamp(stamp.0 + call.command.weight() as u64 - 1);
         // Far apart, so that a batch may use several.
         self.id += 1_000;
-        let (decided, changes) = self.decide(&call, stamp);
+        let (mut decided, changes) = self.decide(&call, stamp);
         // What was forgotten may be taken away before its job comes to it.
         let is_forgetting = self.rows.values().any(|row| matches!(row, Row::Subject(row) if row.forgotten.is_some()));
         if !remembers && !is_forgetting && !is_change(&decided) {
             assert!(changes.is_empty(), "{:?} wrote {changes:?}", decided.reply);
         }
-        self.take(changes);
+        let firsts = self.number(&changes);
+        if let Ok(reply) = &mut decided.reply {
+            let first = |sequence: &SequenceKey| firsts.get(sequence).copied().unwrap_or(0);
+            reply.correct(&mut Told { off: &|_| 0, first: &first, ranks: &mut std::iter::empty() });
+        }
+        let given: Vec<u64> = changes.numbers.iter().map(|(sequence, _)| firsts[sequence]).collect();
+        self.take(changes.given(&given).unwrap().unwrap_or(changes));
         self.recount();
         decided
     }
@@ -106,6 +112,18 @@ impl World {
         }
     }
 
+    /// Gives the numbers that are taken: the first of each sequence.
+    fn number(&mut self, changes: &Changes) -> BTreeMap<SequenceKey, u64> {
+        let mut firsts = BTreeMap::new();
+        for (sequence, count) in &changes.numbers {
+            let last = SequenceKey::last(self.rows.get(&sequence.key()));
+            let (first, row) = SequenceKey::take(last, *count).unwrap();
+            self.rows.insert(sequence.key(), row);
+            firsts.insert(sequence.clone(), first);
+        }
+        firsts
+    }
+
     fn take(&mut self, changes: Changes) {
         for (key, change) in changes.rows {
             assert_eq!(self.rows.get(&key), change.before.as_ref(), "`before` is what was there: {key:?}");
@@ -138,11 +156,21 @@ impl World {
                 }
             }
         }
+        for (key, row) in &self.rows {
+            if let (Key::Ticket(_), Row::Ticket(_)) = (key, row) {
+                row.counts(key, |total, by| *counted.entry(total).or_default() += by);
+            }
+        }
         self.check_levels();
+        let is_counted = |key: &TotalKey| match key {
+            TotalKey::Counter(_) => false,
+            TotalKey::Room { count, .. } => matches!(count, RoomCount::Inside | RoomCount::Ready),
+            TotalKey::Object { .. } | TotalKey::Kind { .. } | TotalKey::Subject { .. } | TotalKey::Present { .. } => true,
+        };
         let stored: BTreeMap<_, _> = self
             .totals
             .iter()
-            .filter(|(key, value)| **value != 0 && !matches!(key, TotalKey::Counter(_)))
+            .filter(|(key, value)| **value != 0 && is_counted(key))
             .map(|(key, value)| (key.clone(), *value))
             .collect();
         assert_eq!(stored, counted, "totals on the left, edges on the right");
@@ -189,6 +217,9 @@ fn is_change(decided: &Decided) -> bool {
             Reply::Attendance(attend) => attend.changed,
             Reply::Board(score) => score.changed,
             Reply::Limit(_) | Reply::Job(_) => true,
+            Reply::Room(room) => room.changed,
+            // A heartbeat may write what nobody is told.
+            Reply::Ticket(_) | Reply::Admit(_) => true,
         }
     }
     decided.reply.as_ref().is_ok_and(changed)

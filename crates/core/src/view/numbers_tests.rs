@@ -22,13 +22,8 @@ fn entry_key(who: &str) -> Key {
 }
 
 fn ticket(who: &str) -> Option<Row> {
-    Some(Row::Ticket(Ticket {
-        subject: SubjectId::new(who).unwrap(),
-        token: "t".into(),
-        state: TicketState::Waiting,
-        joined_at: Timestamp(1),
-        alive_until: Timestamp(2),
-    }))
+    let who = SubjectId::new(who).unwrap();
+    Some(Row::Ticket(Ticket::new(who, "t", TicketState::Waiting, Timestamp(1), Timestamp(2))))
 }
 
 fn join(view: &mut View, who: &str) -> Result<Seq, Stop> {

@@ -113,10 +113,9 @@ async fn each_of_a_queue(store: &Store, round: usize) {
     let order = OrderKey::Queue(key.room.clone());
     let ticket = |state| {
         let subject = SubjectId::new("who").unwrap();
-        let (joined_at, alive_until) = (Timestamp(1), Timestamp(2));
-        Row::Ticket(Ticket { subject, token: String::new(), state, joined_at, alive_until })
+        Row::Ticket(Ticket::new(subject, "", state, Timestamp(1), Timestamp(2)))
     };
-    let standing = Standing::at(order.clone(), key.place());
+    let standing = Standing::at(order.clone(), tally_core::rows::Place::of_number(key.seq));
     let (joined, let_in) = (ticket(TicketState::Waiting), ticket(TicketState::Ready));
     for (before, after) in [(None, Some(joined.clone())), (Some(joined), Some(let_in))] {
         let mut view = View::default();

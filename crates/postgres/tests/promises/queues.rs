@@ -15,14 +15,8 @@ async fn a_queue_leaves_no_tree_behind() {
     let store = Store::open(&url).await;
     let outside = Outsider::of(&url).await;
     let ticket = |state| {
-        let (joined_at, alive_until) = (Timestamp(1), Timestamp(2));
-        Row::Ticket(Ticket {
-            subject: SubjectId::new("who").unwrap(),
-            token: String::new(),
-            state,
-            joined_at,
-            alive_until,
-        })
+        let who = SubjectId::new("who").unwrap();
+        Row::Ticket(Ticket::new(who, "", state, Timestamp(1), Timestamp(2)))
     };
     let commit = async |numbers: std::ops::Range<u64>, before: Option<Row>, after: Option<Row>| {
         let mut view = View::default();

@@ -21,13 +21,8 @@ async fn join<E: Engine>(engine: &E, who: &[(&str, &str)]) -> Result<Vec<u64>, C
     let (mut view, mut taken) = (View::default(), Vec::new());
     for (room, who) in who {
         let seq = view.take_number(&queue(&name(room)));
-        let row = Ticket {
-            subject: SubjectId::new(who).unwrap(),
-            token: "t".into(),
-            state: TicketState::Waiting,
-            joined_at: Timestamp(1),
-            alive_until: Timestamp(2),
-        };
+        let who = SubjectId::new(who).unwrap();
+        let row = Ticket::new(who, "t", TicketState::Waiting, Timestamp(1), Timestamp(2));
         view.set(Key::Ticket(TicketKey { room: name(room), seq }), Some(Row::Ticket(row))).unwrap();
         taken.push((queue(&name(room)), seq));
     }

@@ -108,7 +108,7 @@ impl Dice {
             Key::Ticket(_) => {
                 let state = [TicketState::Waiting, TicketState::Waiting, TicketState::Ready][self.roll(3) as usize];
                 let (subject, token) = (self.subject(), self.id().to_owned());
-                Row::Ticket(Ticket { subject, token, state, joined_at: at, alive_until: at })
+                Row::Ticket(Ticket::new(subject, &token, state, at, at))
             }
             other => panic!("{other:?}"),
         }

@@ -114,13 +114,7 @@ async fn an_order_on_a_cluster_that_does_not_agree_with_its_scores_is_found_and_
 }
 
 fn ticket(seq: u64, state: TicketState, alive: u64) -> (Key, Row) {
-    let ticket = Ticket {
-        subject: SubjectId::new("ann").unwrap(),
-        token: "t".into(),
-        state,
-        joined_at: Timestamp(1),
-        alive_until: Timestamp(alive),
-    };
+    let ticket = Ticket::new(SubjectId::new("ann").unwrap(), "t", state, Timestamp(1), Timestamp(alive));
     (Key::Ticket(TicketKey { room: name("sale"), seq: tally_core::rows::Seq::Given(seq) }), Row::Ticket(ticket))
 }
 

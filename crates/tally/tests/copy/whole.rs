@@ -101,8 +101,7 @@ async fn a_sequence_goes_on_in_the_copy() {
             (View::default(), EntryKey { room: name("sale"), subject: subject(who), token: "t".into() });
         view.fill_row(Key::Entry(entry.clone()), None);
         let seq = view.take_number(&queue(&name("sale")));
-        let (subject, token, state) = (subject(who), "t".to_owned(), TicketState::Waiting);
-        let ticket = Ticket { subject, token, state, joined_at: Timestamp(1), alive_until: Timestamp(2) };
+        let ticket = Ticket::new(subject(who), "t", TicketState::Waiting, Timestamp(1), Timestamp(2));
         view.set(Key::Ticket(TicketKey { room: name("sale"), seq }), Some(Row::Ticket(ticket))).unwrap();
         view.set(Key::Entry(entry), Some(Row::Entry(seq))).unwrap();
         let seen = Seen { mark: Mark::default(), view: &view };

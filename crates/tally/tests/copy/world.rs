@@ -91,13 +91,7 @@ fn counted() -> BTreeMap<Key, Row> {
     bits.set(0, true);
     let board = BoardKey { board: name("points"), season: Timestamp(0), levels: false };
     let used = Used { state: UsedState::Log(vec![(7, 1)]), look_at: Timestamp(9) };
-    let ticket = Ticket {
-        subject: subject("ann"),
-        token: "tab".into(),
-        state: TicketState::Waiting,
-        joined_at: Timestamp(8),
-        alive_until: Timestamp(9),
-    };
+    let ticket = Ticket::new(subject("ann"), "tab", TicketState::Waiting, Timestamp(8), Timestamp(9));
     // Of two days one is being forgotten: both still count.
     let (number, chunk) = (1 << 37, 1 << 24);
     let chunk_key = |day| Key::Chunk(ChunkKey { sheet: name("daily"), day: Day(day), chunk });

@@ -13,8 +13,8 @@ use crate::query::{Ask, queries};
 use crate::read::{Halt, Sight};
 use crate::reply::{Answered, NamesMut, Told, replies};
 use crate::rows::{Cell, Cells, Columns, Declared, Kind, OrderKey, Place, Seq, SequenceKey, TotalKey, Typed, kinds};
-use crate::subject::{Counted, each};
-use crate::time::{Stamp, Timestamp};
+use crate::subject::{Counted, Going, each};
+use crate::time::Timestamp;
 use crate::verify::{Claims, Judged, Known, Owner, Said, facts};
 use crate::view::{Stop, View};
 

@@ -59,34 +59,18 @@ macro_rules! commands {
         }
 
         /// What a subject could still add to is taken at once, in every capability: see [`Counted`].
-        pub(crate) fn forget_at_once(
-            subject: &SubjectId,
-            names: &Names,
-            context: &Context<'_>,
-            view: &mut View,
-        ) -> Result<bool, Stop> {
-            each([$(<$crate::$capability::Command as Counted>::forget_at_once(subject, names, context, view)),+])
+        pub(crate) fn forget_at_once(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+            each([$(<$crate::$capability::Command as Counted>::forget_at_once(going, view)),+])
         }
 
         /// What was counted of a subject is taken back, step by step. Says whether there is more.
-        pub(crate) fn forget_step(
-            subject: &SubjectId,
-            before: Stamp,
-            names: &Names,
-            context: &Context<'_>,
-            view: &mut View,
-        ) -> Result<bool, Stop> {
-            each([$(<$crate::$capability::Command as Counted>::forget_step(subject, before, names, context, view)),+])
+        pub(crate) fn forget_step(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+            each([$(<$crate::$capability::Command as Counted>::forget_step(going, view)),+])
         }
 
         /// What was counted of an object is taken back.
-        pub(crate) fn forget_object(
-            key: &KeyId,
-            names: &Names,
-            context: &Context<'_>,
-            view: &mut View,
-        ) -> Result<bool, Stop> {
-            each([$(<$crate::$capability::Command as Counted>::forget_object(key, names, context, view)),+])
+        pub(crate) fn forget_object(going: &Going<'_, KeyId>, view: &mut View) -> Result<bool, Stop> {
+            each([$(<$crate::$capability::Command as Counted>::forget_object(going, view)),+])
         }
     };
 }

@@ -19,8 +19,10 @@ pub trait Operation: Clone + Into<Command> {
     /// Decides it, by its capability's rule.
     fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<Self::Reply, Stop>;
 
-    /// What the rest of the house has to know of it.
-    fn about(&self) -> About<'_>;
+    /// What the rest of the house has to know of it. Forgotten, no caller may send it.
+    fn about(&self) -> About<'_> {
+        About::system()
+    }
 
     /// Who acts, where the caller says who: a user's token may say `me`. Forgotten, `me` is refused as a name.
     fn acting_mut(&mut self) -> Option<&mut SubjectId> {

@@ -2,30 +2,16 @@
 
 use super::Command;
 use super::rule::{forget, forget_step};
-use crate::decide::Context;
 use crate::id::SubjectId;
-use crate::rows::Names;
-use crate::subject::{Counted, each};
-use crate::time::Stamp;
+use crate::subject::{Counted, Going, each};
 use crate::view::{Stop, View};
 
 impl Counted for Command {
-    fn forget_at_once(
-        subject: &SubjectId,
-        names: &Names,
-        _context: &Context<'_>,
-        view: &mut View,
-    ) -> Result<bool, Stop> {
-        each(names.sheets.iter().map(|sheet| forget(sheet, subject, view)))
+    fn forget_at_once(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+        each(going.names.sheets.iter().map(|sheet| forget(sheet, going.who, view)))
     }
 
-    fn forget_step(
-        subject: &SubjectId,
-        _before: Stamp,
-        names: &Names,
-        _context: &Context<'_>,
-        view: &mut View,
-    ) -> Result<bool, Stop> {
-        each(names.sheets.iter().map(|sheet| forget_step(sheet, subject, view)))
+    fn forget_step(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+        each(going.names.sheets.iter().map(|sheet| forget_step(sheet, going.who, view)))
     }
 }

@@ -4,35 +4,21 @@ use super::Command;
 use super::rule::{board_key, read, take};
 use crate::decide::Context;
 use crate::id::{Name, SubjectId};
-use crate::rows::{BoardKey, Key, Names, Row, ScoreKey};
-use crate::subject::{Counted, each};
-use crate::time::{Stamp, Timestamp};
+use crate::rows::{BoardKey, Key, Row, ScoreKey};
+use crate::subject::{Counted, Going, each};
+use crate::time::Timestamp;
 use crate::view::{Stop, View};
 
 /// Scores that one step takes back.
 const SCORES_PER_STEP: usize = 100;
 
 impl Counted for Command {
-    fn forget_at_once(
-        subject: &SubjectId,
-        names: &Names,
-        context: &Context<'_>,
-        view: &mut View,
-    ) -> Result<bool, Stop> {
-        each(names.boards.iter().map(|name| {
-            let board = current(name, context);
-            take_score(ScoreKey { board, member: subject.clone() }, Stamp(u64::MAX), context, view)
-        }))
+    fn forget_at_once(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+        each(going.names.boards.iter().map(|name| take_score(current(name, going.context), going, view)))
     }
 
-    fn forget_step(
-        subject: &SubjectId,
-        before: Stamp,
-        names: &Names,
-        context: &Context<'_>,
-        view: &mut View,
-    ) -> Result<bool, Stop> {
-        each(names.boards.iter().map(|name| scores(name, subject, before, context, view)))
+    fn forget_step(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+        each(going.names.boards.iter().map(|name| scores(name, going, view)))
     }
 }
 
@@ -44,37 +30,37 @@ fn current(name: &Name, context: &Context<'_>) -> BoardKey {
     }
 }
 
-fn scores(
-    name: &Name,
-    subject: &SubjectId,
-    before: Stamp,
-    context: &Context<'_>,
-    view: &mut View,
-) -> Result<bool, Stop> {
-    let current = current(name, context);
+fn scores(name: &Name, going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+    let current = current(name, going.context);
     let mut seasons = vec![Timestamp(0), current.season];
     if let Some(Row::Board(listed)) = view.row_uncounted(&Key::Board(name.clone()))? {
         seasons.extend(listed.seasons);
     }
     seasons.sort();
     seasons.dedup();
-    let boards = seasons.into_iter().map(|season| BoardKey { season, ..current.clone() });
-    let keys: Vec<ScoreKey> = boards.map(|board| ScoreKey { board, member: subject.clone() }).collect();
-    view.want(&keys.iter().cloned().map(Key::Score).collect::<Vec<_>>(), &[])?;
+    let boards: Vec<BoardKey> = seasons.into_iter().map(|season| BoardKey { season, ..current.clone() }).collect();
+    view.want(&boards.iter().cloned().map(|board| Key::Score(score_key(board, going))).collect::<Vec<_>>(), &[])?;
     let mut taken = 0;
-    for key in keys {
+    for board in boards {
         if taken == SCORES_PER_STEP {
             return Ok(true);
         }
-        taken += usize::from(take_score(key, before, context, view)?);
+        taken += usize::from(take_score(board, going, view)?);
     }
     Ok(false)
 }
 
-/// Takes a score away, if it was reached before a time. Says whether it did.
-fn take_score(key: ScoreKey, before: Stamp, context: &Context<'_>, view: &mut View) -> Result<bool, Stop> {
+fn score_key(board: BoardKey, going: &Going<'_, SubjectId>) -> ScoreKey {
+    ScoreKey { board, member: going.who.clone() }
+}
+
+/// Takes a score away, if it is old enough. Says whether it did.
+fn take_score(board: BoardKey, going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+    let key = score_key(board, going);
     match read(&key, view)? {
-        Some(score) if score.reached.was_before(before, context.stamp) => take(&key, score, view).map(|()| true),
+        Some(score) if score.reached.was_before(going.before, going.context.stamp) => {
+            take(&key, score, view).map(|()| true)
+        }
         _ => Ok(false),
     }
 }

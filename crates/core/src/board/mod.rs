@@ -112,10 +112,6 @@ impl Operation for RankAnew {
     fn decide(&self, _context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
         rule::rank_anew(self, view)
     }
-
-    fn about(&self) -> About<'_> {
-        About::system()
-    }
 }
 
 /// A member of a board after a write.

@@ -1,17 +1,17 @@
 //! What an object's counters are worth when it goes: nothing.
 
 use super::Command;
-use crate::decide::Context;
 use crate::id::{KeyId, Name};
-use crate::rows::{CountKey, Key, Names, TotalKey};
-use crate::subject::{Counted, take_row};
+use crate::rows::{CountKey, Key, TotalKey};
+use crate::subject::{Counted, Going, take_row};
 use crate::view::{Stop, View};
 
 impl Counted for Command {
-    fn forget_object(key: &KeyId, names: &Names, context: &Context<'_>, view: &mut View) -> Result<bool, Stop> {
-        let of = |name: &Name| CountKey { name: name.clone(), key: key.clone() };
+    fn forget_object(going: &Going<'_, KeyId>, view: &mut View) -> Result<bool, Stop> {
+        let names = going.names;
+        let of = |name: &Name| CountKey { name: name.clone(), key: going.who.clone() };
         let totals: Vec<TotalKey> = names.counters.iter().map(|name| TotalKey::Counter(of(name))).collect();
-        let keeps_time = |name: &&Name| context.catalog.counter(name).map_or(true, |def| def.last_at);
+        let keeps_time = |name: &&Name| going.context.catalog.counter(name).map_or(true, |def| def.last_at);
         let rows: Vec<Key> = names.counters.iter().filter(keeps_time).map(|name| Key::Touched(of(name))).collect();
         view.want(&rows, &totals)?;
         let mut any = false;

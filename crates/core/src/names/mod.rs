@@ -4,7 +4,7 @@ pub mod rows;
 mod rule;
 
 use crate::decide::Context;
-use crate::operation::{About, Operation, operations};
+use crate::operation::{Operation, operations};
 use crate::reply::Done;
 use crate::view::{Stop, View};
 
@@ -21,9 +21,5 @@ impl Operation for Declare {
 
     fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
         rule::declare(context, view)
-    }
-
-    fn about(&self) -> About<'_> {
-        About::system()
     }
 }

@@ -72,39 +72,48 @@ pub struct Toggle {
 
 operations!(Relation: Relate, Unrelate, Toggle; counts nothing);
 
-impl Operation for Relate {
-    type Reply = EdgeReply;
+/// What may make an edge says the same, and differs in what is done.
+macro_rules! making {
+    ($operation:ident, $word:literal, $rule:path) => {
+        impl Operation for $operation {
+            type Reply = EdgeReply;
 
-    fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<EdgeReply, Stop> {
-        let edge = edge_key(&self.relation, &self.object, &self.subject);
-        rule::relate(&edge, self.kind.as_ref(), self.meta.as_ref(), context, view)
-    }
+            fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<EdgeReply, Stop> {
+                let edge = edge_key(&self.relation, &self.object, &self.subject);
+                $rule(&edge, self.kind.as_ref(), self.meta.as_ref(), context, view)
+            }
 
-    fn about(&self) -> About<'_> {
-        let about = About::caller(Permission::Relate).subject(&self.subject).object(&self.object);
-        about.meta(self.meta.as_ref()).making(true)
-    }
+            fn about(&self) -> About<'_> {
+                let about = About::caller(Permission::$operation).subject(&self.subject).object(&self.object);
+                about.meta(self.meta.as_ref()).making(true)
+            }
 
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        Some(&mut self.subject)
-    }
+            fn acting_mut(&mut self) -> Option<&mut SubjectId> {
+                Some(&mut self.subject)
+            }
 
-    fn written(&self) -> Option<serde_json::Value> {
-        let Self { relation, object, subject, kind, meta } = self;
-        Some(json!({
-            "op": "relate", "relation": relation, "object": object, "subject": subject, "kind": kind, "meta": meta,
-        }))
-    }
+            fn written(&self) -> Option<serde_json::Value> {
+                let Self { relation, object, subject, kind, meta } = self;
+                Some(json!({
+                    "op": $word, "relation": relation, "object": object, "subject": subject, "kind": kind, "meta": meta,
+                }))
+            }
+        }
+
+        impl InBatch for $operation {
+            const TAKES: &'static [&'static str] = &["relation", "object", "subject", "kind", "meta"];
+
+            fn read(written: Written) -> Result<Self, Refusal> {
+                let (relation, object) = (need!(written.relation), need!(written.object));
+                let (subject, meta) = (need!(written.subject), written.meta.map(|meta| meta.0));
+                Ok(Self { relation, object, subject, kind: written.kind, meta })
+            }
+        }
+    };
 }
 
-impl InBatch for Relate {
-    const TAKES: &'static [&'static str] = &["relation", "object", "subject", "kind", "meta"];
-
-    fn read(written: Written) -> Result<Self, Refusal> {
-        let (relation, object, subject) = (need!(written.relation), need!(written.object), need!(written.subject));
-        Ok(Self { relation, object, subject, kind: written.kind, meta: written.meta.map(|meta| meta.0) })
-    }
-}
+making!(Relate, "relate", rule::relate);
+making!(Toggle, "toggle", rule::toggle);
 
 impl Operation for Unrelate {
     type Reply = EdgeReply;
@@ -133,40 +142,6 @@ impl InBatch for Unrelate {
     fn read(written: Written) -> Result<Self, Refusal> {
         let (relation, object, subject) = (need!(written.relation), need!(written.object), need!(written.subject));
         Ok(Self { relation, object, subject })
-    }
-}
-
-impl Operation for Toggle {
-    type Reply = EdgeReply;
-
-    fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<EdgeReply, Stop> {
-        let edge = edge_key(&self.relation, &self.object, &self.subject);
-        rule::toggle(&edge, self.kind.as_ref(), self.meta.as_ref(), context, view)
-    }
-
-    fn about(&self) -> About<'_> {
-        let about = About::caller(Permission::Toggle).subject(&self.subject).object(&self.object);
-        about.meta(self.meta.as_ref()).making(true)
-    }
-
-    fn acting_mut(&mut self) -> Option<&mut SubjectId> {
-        Some(&mut self.subject)
-    }
-
-    fn written(&self) -> Option<serde_json::Value> {
-        let Self { relation, object, subject, kind, meta } = self;
-        Some(json!({
-            "op": "toggle", "relation": relation, "object": object, "subject": subject, "kind": kind, "meta": meta,
-        }))
-    }
-}
-
-impl InBatch for Toggle {
-    const TAKES: &'static [&'static str] = &["relation", "object", "subject", "kind", "meta"];
-
-    fn read(written: Written) -> Result<Self, Refusal> {
-        let (relation, object, subject) = (need!(written.relation), need!(written.object), need!(written.subject));
-        Ok(Self { relation, object, subject, kind: written.kind, meta: written.meta.map(|meta| meta.0) })
     }
 }
 

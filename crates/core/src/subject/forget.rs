@@ -11,32 +11,33 @@ use crate::rows::{Key, Names};
 use crate::time::Stamp;
 use crate::view::{Stop, View};
 
-/// What a capability does about what it has counted of whom is forgotten, in all that is or was declared (`names`). One that
-/// counts nothing says so where it lists its operations.
+/// Whom or what is forgotten, and where it may have been counted.
+pub(crate) struct Going<'a, Who> {
+    /// Whom, or what.
+    pub(crate) who: &'a Who,
+    /// Only what is older than this: what comes later is a new life.
+    pub(crate) before: Stamp,
+    /// All that is or was declared.
+    pub(crate) names: &'a Names,
+    /// When, and what is declared now.
+    pub(crate) context: &'a Context<'a>,
+}
+
+/// What a capability does about what it has counted of whom is forgotten. One that counts nothing says so where it lists its
+/// operations.
 pub(crate) trait Counted {
     /// Takes what a subject could still add to. Says whether there was anything.
-    fn forget_at_once(
-        _subject: &SubjectId,
-        _names: &Names,
-        _context: &Context<'_>,
-        _view: &mut View,
-    ) -> Result<bool, Stop> {
+    fn forget_at_once(_going: &Going<'_, SubjectId>, _view: &mut View) -> Result<bool, Stop> {
         Ok(false)
     }
 
-    /// Takes back some of what a subject left before a time. Says whether there is more.
-    fn forget_step(
-        _subject: &SubjectId,
-        _before: Stamp,
-        _names: &Names,
-        _context: &Context<'_>,
-        _view: &mut View,
-    ) -> Result<bool, Stop> {
+    /// Takes back some of what a subject left. Says whether there is more.
+    fn forget_step(_going: &Going<'_, SubjectId>, _view: &mut View) -> Result<bool, Stop> {
         Ok(false)
     }
 
     /// Takes back what was counted of an object. Says whether there was anything.
-    fn forget_object(_key: &KeyId, _names: &Names, _context: &Context<'_>, _view: &mut View) -> Result<bool, Stop> {
+    fn forget_object(_going: &Going<'_, KeyId>, _view: &mut View) -> Result<bool, Stop> {
         Ok(false)
     }
 }
@@ -56,8 +57,8 @@ pub(crate) fn each(outcomes: impl IntoIterator<Item = Result<bool, Stop>>) -> Re
 
 /// Takes what a subject could still add to.
 pub(crate) fn at_once(subject: &SubjectId, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
-    let names = names::all(context, view)?;
-    capability::forget_at_once(subject, &names, context, view).map(drop)
+    let (names, before) = (&names::all(context, view)?, Stamp(u64::MAX));
+    capability::forget_at_once(&Going { who: subject, before, names, context }, view).map(drop)
 }
 
 /// Takes back what was counted of a subject, in all that is or was declared. Says whether there is more.
@@ -67,15 +68,15 @@ pub(crate) fn counted(
     context: &Context<'_>,
     view: &mut View,
 ) -> Result<bool, Stop> {
-    let names = names::all(context, view)?;
-    capability::forget_step(subject, before, &names, context, view)
+    let names = &names::all(context, view)?;
+    capability::forget_step(&Going { who: subject, before, names, context }, view)
 }
 
 /// Takes back what was counted of an object, in all that is or was declared.
 pub(crate) fn counted_of(id: &str, context: &Context<'_>, view: &mut View) -> Result<(), Stop> {
     let Ok(key) = KeyId::new(id) else { return Ok(()) };
-    let names = names::all(context, view)?;
-    capability::forget_object(&key, &names, context, view).map(drop)
+    let (names, before) = (&names::all(context, view)?, Stamp(u64::MAX));
+    capability::forget_object(&Going { who: &key, before, names, context }, view).map(drop)
 }
 
 /// Takes a row away. Says whether it was there.

@@ -14,7 +14,7 @@ use crate::permission::Permission;
 use crate::rows::JobKind;
 use crate::view::{Stop, View};
 
-pub(crate) use forget::{Counted, each, take_row};
+pub(crate) use forget::{Counted, Going, each, take_row};
 pub(crate) use rule::{check_name, end_forgetting, read};
 
 /// Begins to remove every edge of a subject.

@@ -78,10 +78,6 @@ impl Operation for Recount {
     fn decide(&self, context: &Context<'_>, view: &mut View) -> Result<JobReply, Stop> {
         rule::recount(self.of, &self.step, context, view)
     }
-
-    fn about(&self) -> About<'_> {
-        About::system()
-    }
 }
 
 impl Operation for Repair {
@@ -90,10 +86,6 @@ impl Operation for Repair {
     fn decide(&self, _context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
         rule::repair(self.found_in, &self.total, self.by, view)
     }
-
-    fn about(&self) -> About<'_> {
-        About::system()
-    }
 }
 
 impl Operation for PutRight {
@@ -101,9 +93,5 @@ impl Operation for PutRight {
 
     fn decide(&self, _context: &Context<'_>, view: &mut View) -> Result<Done, Stop> {
         rule::put_right(self, view)
-    }
-
-    fn about(&self) -> About<'_> {
-        About::system()
     }
 }

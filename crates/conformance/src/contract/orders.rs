@@ -23,7 +23,7 @@ fn key(room: &str, seq: u64) -> TicketKey {
 
 fn ticket(room: &str, seq: u64, state: TicketState, alive_until: u64) -> (Key, Option<Row>) {
     let (subject, token) = (subject(&format!("s{seq}")), format!("tab {seq}"));
-    let row = Ticket { subject, token, state, joined_at: Timestamp(seq), alive_until: Timestamp(alive_until) };
+    let row = Ticket::new(subject, &token, state, Timestamp(seq), Timestamp(alive_until));
     (Key::Ticket(key(room, seq)), Some(Row::Ticket(row)))
 }
 

@@ -158,7 +158,13 @@ fn blank(reply: Reply) -> Reply {
         }
         // How long a limit lasts still.
         Reply::Limit(take) => Reply::Limit(TakeReply { reset_ms: 0, ..take }),
-        Reply::Unique(_) | Reply::Attendance(_) | Reply::Board(_) | Reply::Done { .. } => reply,
+        Reply::Unique(_)
+        | Reply::Attendance(_)
+        | Reply::Board(_)
+        | Reply::Ticket(_)
+        | Reply::Admit(_)
+        | Reply::Room(_)
+        | Reply::Done { .. } => reply,
     }
 }
 

@@ -25,13 +25,8 @@ pub(super) const SCORE: i64 = 700;
 
 /// A ticket that no rule wrote; one in four does not wait any more.
 fn ticket(seq: u64) -> (Key, Option<Row>) {
-    let ticket = Ticket {
-        subject: subject(WHO[0]),
-        token: format!("t{seq}"),
-        state: if seq.is_multiple_of(4) { TicketState::Admitted } else { TicketState::Waiting },
-        joined_at: Timestamp(seq),
-        alive_until: Timestamp(seq + 1),
-    };
+    let state = if seq.is_multiple_of(4) { TicketState::Left } else { TicketState::Waiting };
+    let ticket = Ticket::new(subject(WHO[0]), &format!("t{seq}"), state, Timestamp(seq), Timestamp(seq + 1));
     (Key::Ticket(TicketKey { room: name("sale"), seq: tally_core::rows::Seq::Given(seq) }), Some(Row::Ticket(ticket)))
 }
 

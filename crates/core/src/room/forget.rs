@@ -3,37 +3,25 @@
 use super::Command;
 use super::expire::take_away;
 use super::rule::{entry_key, make_place, note_gone, place_of, ticket_key};
-use crate::decide::Context;
 use crate::id::{Name, SubjectId};
-use crate::rows::{Key, Names, Row, Ticket};
-use crate::subject::{Counted, each};
-use crate::time::{Stamp, Timestamp};
+use crate::rows::{Key, Row, Ticket};
+use crate::subject::{Counted, Going, each};
+use crate::time::Timestamp;
 use crate::view::{Stop, View};
 
 /// Tickets of one subject in one room that one step takes.
 const TICKETS_PER_STEP: usize = 100;
 
 impl Counted for Command {
-    fn forget_at_once(
-        subject: &SubjectId,
-        names: &Names,
-        context: &Context<'_>,
-        view: &mut View,
-    ) -> Result<bool, Stop> {
-        let now = context.now();
+    fn forget_at_once(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+        let now = going.context.now();
         let all = now.plus_ms(1);
-        each(names.rooms.iter().map(|room| tickets(room, subject, all, now, view).map(|step| step.any)))
+        each(going.names.rooms.iter().map(|room| tickets(room, going.who, all, now, view).map(|step| step.any)))
     }
 
-    fn forget_step(
-        subject: &SubjectId,
-        before: Stamp,
-        names: &Names,
-        context: &Context<'_>,
-        view: &mut View,
-    ) -> Result<bool, Stop> {
-        let (before, now) = (before.time(), context.now());
-        each(names.rooms.iter().map(|room| tickets(room, subject, before, now, view).map(|step| step.more)))
+    fn forget_step(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {
+        let (before, now) = (going.before.time(), going.context.now());
+        each(going.names.rooms.iter().map(|room| tickets(room, going.who, before, now, view).map(|step| step.more)))
     }
 }
 

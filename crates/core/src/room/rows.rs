@@ -205,6 +205,13 @@ pub struct TicketKey {
     pub seq: Seq,
 }
 
+impl TicketKey {
+    /// Where it stands while it waits, unless its place was drawn.
+    pub fn place(&self) -> Place {
+        Place::of_number(self.seq)
+    }
+}
+
 /// A place in a room's queue, and what became of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ticket {
@@ -237,7 +244,7 @@ impl Ticket {
     /// Where it stands while it waits.
     pub fn stands(&self, key: &TicketKey) -> Option<Place> {
         let waits = self.state == TicketState::Waiting;
-        waits.then(|| Place { score: self.score, ..Place::of_number(key.seq) })
+        waits.then(|| Place { score: self.score, ..key.place() })
     }
 }
 

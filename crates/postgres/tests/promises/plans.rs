@@ -115,7 +115,7 @@ async fn each_of_a_queue(store: &Store, round: usize) {
         let subject = SubjectId::new("who").unwrap();
         Row::Ticket(Ticket::new(subject, "", state, Timestamp(1), Timestamp(2)))
     };
-    let standing = Standing::at(order.clone(), tally_core::rows::Place::of_number(key.seq));
+    let standing = Standing::at(order.clone(), key.place());
     let (joined, let_in) = (ticket(TicketState::Waiting), ticket(TicketState::Ready));
     for (before, after) in [(None, Some(joined.clone())), (Some(joined), Some(let_in))] {
         let mut view = View::default();

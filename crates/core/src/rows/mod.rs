@@ -1,7 +1,7 @@
 //! The rows that stores keep: typed and closed, so that each store lays them out in its own idiom.
 //!
 //! A kind of row stands in the list of `crate::capability`, and says everything else of itself in its capability's `rows.rs`: see
-//! [`Kind`].
+//! `Kind`.
 
 mod base64;
 mod cell;

@@ -21,9 +21,11 @@ pub fn at_one_moment(mut read: impl FnMut(&mut Ledger) -> Result<(), StoreError>
 /// Tells what is wrong.
 pub fn tell(wrong: Vec<Wrong>, tell: &mut (dyn FnMut(Finding) + Send)) {
     for wrong in wrong {
-        tell(match wrong.fact {
-            Fact::Total(total) => Finding::Drift { total, stored: wrong.judged.said, counted: wrong.judged.counted },
-            Fact::Attendance(_) | Fact::Board(_) => Finding::Wrong(wrong),
+        let Judged { said: stored, counted } = wrong.judged;
+        tell(if let Fact::Total(total) = wrong.fact {
+            Finding::Drift { total, stored, counted }
+        } else {
+            Finding::Wrong(wrong)
         });
     }
 }

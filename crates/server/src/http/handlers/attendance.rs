@@ -1,22 +1,32 @@
 //! Who was there on which day?
 
-use axum::extract::State;
 use serde::Deserialize;
 use tally::core::attendance::DAYS_MAX;
-use tally::core::command::{Attend, Command};
+use tally::core::command::Attend;
 use tally::core::query::{
     DayAnswer, DayQuery, DaysAnswer, DaysQuery, Matching, PresenceAnswer, PresenceQuery, SubjectDaysAnswer,
     SubjectDaysQuery,
 };
 use tally::core::reply::AttendReply;
-use tally::core::{Day, Name};
+use tally::core::{Day, Name, SubjectId};
 use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::{Outcome, answer, apply};
+use super::tagged;
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::problem::Problem;
-use crate::http::request::{Caller, Params, Segments};
+use crate::http::request::{Caller, Outcome, Params, Segments};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    tagged("Attendance", "Who was there on which day?")
+        .routes(routes!(attend, be_absent, read_presence))
+        .routes(routes!(read_day))
+        .routes(routes!(read_days))
+        .routes(routes!(read_subject_days))
+}
 
 /// From when to when.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -49,16 +59,49 @@ pub struct Days {
     r#match: Matching,
 }
 
+/// A day of a sheet.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct OfSheet {
+    /// A declared sheet
+    sheet: String,
+    /// A date, or `today`
+    day: String,
+}
+
+impl OfSheet {
+    fn read(&self) -> Result<(Name, Option<Day>), Problem> {
+        Ok((Name::new(&self.sheet)?, day(&self.day)?))
+    }
+}
+
+/// A subject on a day.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub struct OnDay {
+    /// A declared sheet
+    sheet: String,
+    /// A date, or `today`
+    day: String,
+    /// Who; `me` for a user's own token
+    subject: String,
+}
+
+impl OnDay {
+    fn read(&self, caller: &Caller) -> Result<(Name, Option<Day>, SubjectId), Problem> {
+        Ok((Name::new(&self.sheet)?, day(&self.day)?, caller.subject(&self.subject)?))
+    }
+}
+
 /// A day of the path; none is today.
 fn day(segment: &str) -> Result<Option<Day>, Problem> {
     if segment == "today" { Ok(None) } else { Ok(Some(segment.parse()?)) }
 }
 
-async fn mark(app: &App, caller: &Caller, path: (String, String, String), present: bool) -> Outcome {
-    caller.signed_in()?;
-    let (sheet, day, subject) = (Name::new(&path.0)?, day(&path.1)?, caller.subject(&path.2)?);
+async fn mark(caller: &Caller, on: &OnDay, present: bool) -> Outcome {
+    let (sheet, day, subject) = on.read(caller)?;
     caller.may(Permission::Attend, Some(&subject), None)?;
-    apply(app, caller, Command::from(Attend { sheet, day, subject, present }), None).await
+    caller.reply(Attend { sheet, day, subject, present }, None).await
 }
 
 /// Say that a subject was there on a day
@@ -71,89 +114,54 @@ async fn mark(app: &App, caller: &Caller, path: (String, String, String), presen
         ("day" = String, Path, description = "A date such as 2026-01-31, or `today`: where the sheet's days end"),
         ("subject" = String, Path, description = "Who; `me` for a user's own token"),
     ),
-    responses((status = 200, description = "The subject on that day", body = AttendReply), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "The subject on that day", body = AttendReply)),
 )]
-pub async fn attend(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(path): Segments<(String, String, String)>,
-) -> Outcome {
-    mark(&app, &caller, path, true).await
+pub async fn attend(caller: Caller, Segments(on): Segments<OnDay>) -> Outcome {
+    mark(&caller, &on, true).await
 }
 
 /// Say that a subject was not there on a day
 #[utoipa::path(
     delete, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
-    params(
-        ("sheet" = String, Path, description = "A declared sheet"),
-        ("day" = String, Path, description = "A date, or `today`"),
-        ("subject" = String, Path, description = "Who; `me` for a user's own token"),
-    ),
-    responses((status = 200, description = "The subject on that day", body = AttendReply), (status = "4XX", response = super::docs::ProblemResponse)),
+    params(OnDay),
+    responses((status = 200, description = "The subject on that day", body = AttendReply)),
 )]
-pub async fn be_absent(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(path): Segments<(String, String, String)>,
-) -> Outcome {
-    mark(&app, &caller, path, false).await
+pub async fn be_absent(caller: Caller, Segments(on): Segments<OnDay>) -> Outcome {
+    mark(&caller, &on, false).await
 }
 
 /// Was this subject there on this day?
 #[utoipa::path(
     get, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
-    params(
-        ("sheet" = String, Path, description = "A declared sheet"),
-        ("day" = String, Path, description = "A date, or `today`"),
-        ("subject" = String, Path, description = "Who; `me` for a user's own token"),
-    ),
-    responses((status = 200, description = "Whether it was", body = PresenceAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    params(OnDay),
+    responses((status = 200, description = "Whether it was", body = PresenceAnswer)),
 )]
-pub async fn read_presence(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(path): Segments<(String, String, String)>,
-) -> Outcome {
-    caller.signed_in()?;
-    let (sheet, day, subject) = (Name::new(&path.0)?, day(&path.1)?, caller.subject(&path.2)?);
-    answer(&app, &caller, PresenceQuery { sheet, day, subject }).await
+pub async fn read_presence(caller: Caller, Segments(on): Segments<OnDay>) -> Outcome {
+    let (sheet, day, subject) = on.read(&caller)?;
+    caller.answer(PresenceQuery { sheet, day, subject }).await
 }
 
 /// How many were there on a day?
 #[utoipa::path(
     get, path = "/v1/attendance/{sheet}/{day}", tag = "Attendance",
-    params(
-        ("sheet" = String, Path, description = "A declared sheet"),
-        ("day" = String, Path, description = "A date, or `today`"),
-    ),
-    responses((status = 200, description = "How many", body = DayAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    params(OfSheet),
+    responses((status = 200, description = "How many", body = DayAnswer)),
 )]
-pub async fn read_day(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((sheet, on)): Segments<(String, String)>,
-) -> Outcome {
-    caller.signed_in()?;
-    let (sheet, day) = (Name::new(&sheet)?, day(&on)?);
-    answer(&app, &caller, DayQuery { sheet, day }).await
+pub async fn read_day(caller: Caller, Segments(of): Segments<OfSheet>) -> Outcome {
+    let (sheet, day) = of.read()?;
+    caller.answer(DayQuery { sheet, day }).await
 }
 
 /// How many different ones were there on any, or on all, of several days?
 #[utoipa::path(
     get, path = "/v1/attendance/{sheet}", tag = "Attendance",
     params(("sheet" = String, Path, description = "A declared sheet"), Days),
-    responses((status = 200, description = "How many", body = DaysAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "How many", body = DaysAnswer)),
 )]
-pub async fn read_days(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(sheet): Segments<String>,
-    Params(asked): Params<Days>,
-) -> Outcome {
-    caller.signed_in()?;
+pub async fn read_days(caller: Caller, Segments(sheet): Segments<String>, Params(asked): Params<Days>) -> Outcome {
     let (sheet, matching) = (Name::new(&sheet)?, asked.r#match);
     let days = days(&asked)?;
-    answer(&app, &caller, DaysQuery { sheet, days, matching }).await
+    caller.answer(DaysQuery { sheet, days, matching }).await
 }
 
 fn days(asked: &Days) -> Result<Vec<Day>, Problem> {
@@ -178,15 +186,13 @@ fn days(asked: &Days) -> Result<Vec<Day>, Problem> {
         ("sheet" = String, Path, description = "A declared sheet"),
         Between,
     ),
-    responses((status = 200, description = "The days and the streaks", body = SubjectDaysAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "The days and the streaks", body = SubjectDaysAnswer)),
 )]
 pub async fn read_subject_days(
-    State(app): State<App>,
     caller: Caller,
     Segments((subject, sheet)): Segments<(String, String)>,
     Params(Between { from, to }): Params<Between>,
 ) -> Outcome {
-    caller.signed_in()?;
     let (sheet, subject) = (Name::new(&sheet)?, caller.subject(&subject)?);
-    answer(&app, &caller, SubjectDaysQuery { sheet, subject, from, to }).await
+    caller.answer(SubjectDaysQuery { sheet, subject, from, to }).await
 }

@@ -1,19 +1,29 @@
 //! Who leads?
 
-use axum::extract::State;
 use serde::Deserialize;
-use tally::core::command::{ChangeScore, Command, ScoreChange};
+use tally::core::command::{ChangeScore, ScoreChange};
 use tally::core::limits::PAGE_ITEMS_DEFAULT;
 use tally::core::query::{BoardAnswer, BoardQuery, SeasonsAnswer, SeasonsQuery, StandingAnswer, StandingQuery};
 use tally::core::reply::ScoreReply;
-use tally::core::{Name, Timestamp};
+use tally::core::{Name, SubjectId, Timestamp};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::{Outcome, answer, apply};
+use super::{Idempotent, tagged};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Posted;
-use crate::http::request::{Caller, Params, Segments};
+use crate::http::problem::Problem;
+use crate::http::request::{Caller, Outcome, Params, Segments};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    tagged("Boards", "Who leads?")
+        .routes(routes!(add_score, set_score, leave_board, read_standing))
+        .routes(routes!(read_board))
+        .routes(routes!(read_seasons))
+}
 
 /// How much to add.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -60,7 +70,25 @@ pub struct Around {
     season: Option<Timestamp>,
 }
 
-type Pair = (String, String);
+/// A member of a board.
+#[derive(Debug, Deserialize)]
+pub struct Member {
+    board: String,
+    member: String,
+}
+
+impl Member {
+    fn read(&self, caller: &Caller) -> Result<(Name, SubjectId), Problem> {
+        Ok((Name::new(&self.board)?, caller.subject(&self.member)?))
+    }
+
+    /// The same for who changes its score.
+    fn scored(&self, caller: &Caller) -> Result<(Name, SubjectId), Problem> {
+        let (board, member) = self.read(caller)?;
+        caller.may(Permission::Score, Some(&member), None)?;
+        Ok((board, member))
+    }
+}
 
 /// Add to a member's score
 ///
@@ -70,22 +98,15 @@ type Pair = (String, String);
     params(
         ("board" = String, Path, description = "A declared board, such as `points`"),
         ("member" = String, Path, description = "Whose score"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters"),
+        Idempotent,
     ),
     request_body(content = AddScoreBody),
-    responses((status = 200, description = "The member as it stands now", body = ScoreReply), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "The member as it stands now", body = ScoreReply)),
 )]
-pub async fn add_score(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((board, member)): Segments<Pair>,
-    posted: Posted,
-) -> Outcome {
-    caller.signed_in()?;
-    let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Permission::Score, Some(&member), None)?;
-    let (AddScoreBody { by }, once) = posted.read(&app, &caller)?;
-    apply(&app, &caller, Command::from(ChangeScore { board, member, change: ScoreChange::By(by) }), once).await
+pub async fn add_score(caller: Caller, Segments(member): Segments<Member>, posted: Posted) -> Outcome {
+    let (board, member) = member.scored(&caller)?;
+    let (AddScoreBody { by }, once) = posted.read(&caller)?;
+    caller.reply(ChangeScore { board, member, change: ScoreChange::By(by) }, once).await
 }
 
 /// Set a member's score
@@ -98,19 +119,12 @@ pub async fn add_score(
         ("member" = String, Path, description = "Whose score"),
     ),
     request_body(content = SetScoreBody),
-    responses((status = 200, description = "The member as it stands now", body = ScoreReply), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "The member as it stands now", body = ScoreReply)),
 )]
-pub async fn set_score(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((board, member)): Segments<Pair>,
-    posted: Posted,
-) -> Outcome {
-    caller.signed_in()?;
-    let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Permission::Score, Some(&member), None)?;
+pub async fn set_score(caller: Caller, Segments(member): Segments<Member>, posted: Posted) -> Outcome {
+    let (board, member) = member.scored(&caller)?;
     let SetScoreBody { score } = posted.body()?;
-    apply(&app, &caller, Command::from(ChangeScore { board, member, change: ScoreChange::To(score) }), None).await
+    caller.reply(ChangeScore { board, member, change: ScoreChange::To(score) }, None).await
 }
 
 /// Take a member off a board
@@ -120,30 +134,26 @@ pub async fn set_score(
         ("board" = String, Path, description = "A declared board"),
         ("member" = String, Path, description = "Who leaves"),
     ),
-    responses((status = 200, description = "Whether it was there", body = ScoreReply), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "Whether it was there", body = ScoreReply)),
 )]
-pub async fn leave_board(State(app): State<App>, caller: Caller, Segments((board, member)): Segments<Pair>) -> Outcome {
-    caller.signed_in()?;
-    let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Permission::Score, Some(&member), None)?;
-    apply(&app, &caller, Command::from(ChangeScore { board, member, change: ScoreChange::Leave }), None).await
+pub async fn leave_board(caller: Caller, Segments(member): Segments<Member>) -> Outcome {
+    let (board, member) = member.scored(&caller)?;
+    caller.reply(ChangeScore { board, member, change: ScoreChange::Leave }, None).await
 }
 
 /// Who leads?
 #[utoipa::path(
     get, path = "/v1/boards/{board}", tag = "Boards",
     params(("board" = String, Path, description = "A declared board"), Part),
-    responses((status = 200, description = "A page, the best first", body = BoardAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "A page, the best first", body = BoardAnswer)),
 )]
 pub async fn read_board(
-    State(app): State<App>,
     caller: Caller,
     Segments(board): Segments<String>,
     Params(Part { limit, cursor, rank, season }): Params<Part>,
 ) -> Outcome {
-    caller.signed_in()?;
     let (board, limit) = (Name::new(&board)?, limit.unwrap_or(PAGE_ITEMS_DEFAULT));
-    answer(&app, &caller, BoardQuery { board, season, rank, limit, cursor }).await
+    caller.answer(BoardQuery { board, season, rank, limit, cursor }).await
 }
 
 /// Where does this member stand, and next to whom?
@@ -154,19 +164,16 @@ pub async fn read_board(
         ("member" = String, Path, description = "Who; `me` for a user's own token"),
         Around,
     ),
-    responses((status = 200, description = "Its rank; null where it is not on the board", body = StandingAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "Its rank; null where it is not on the board", body = StandingAnswer)),
 )]
 pub async fn read_standing(
-    State(app): State<App>,
     caller: Caller,
-    Segments((board, member)): Segments<Pair>,
-    Params(Around { around, season }): Params<Around>,
+    Segments(member): Segments<Member>,
+    Params(asked): Params<Around>,
 ) -> Outcome {
-    caller.signed_in()?;
-    let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.signed_in()?;
-    let around = around.unwrap_or_default();
-    answer(&app, &caller, StandingQuery { board, season, member, around }).await
+    let (board, member) = member.read(&caller)?;
+    let (season, around) = (asked.season, asked.around.unwrap_or_default());
+    caller.answer(StandingQuery { board, season, member, around }).await
 }
 
 /// Which seasons has this board had?
@@ -175,10 +182,9 @@ pub async fn read_standing(
 #[utoipa::path(
     get, path = "/v1/seasons/{board}", tag = "Boards",
     params(("board" = String, Path, description = "A declared board with seasons")),
-    responses((status = 200, description = "The seasons", body = SeasonsAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "The seasons", body = SeasonsAnswer)),
 )]
-pub async fn read_seasons(State(app): State<App>, caller: Caller, Segments(board): Segments<String>) -> Outcome {
-    caller.signed_in()?;
+pub async fn read_seasons(caller: Caller, Segments(board): Segments<String>) -> Outcome {
     let board = Name::new(&board)?;
-    answer(&app, &caller, SeasonsQuery { board }).await
+    caller.answer(SeasonsQuery { board }).await
 }

@@ -1,20 +1,27 @@
 //! How many different ones?
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use serde::Deserialize;
 use tally::core::bounded::AtMost;
-use tally::core::command::{Command, Observe};
+use tally::core::command::Observe;
 use tally::core::limits::UNIQUE_MEMBERS_MAX;
 use tally::core::query::{UniqueAnswer, UniqueQuery};
 use tally::core::reply::UniqueReply;
 use tally::core::{KeyId, Name};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::{Outcome, answer, apply};
+use super::{Idempotent, tagged};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Posted;
-use crate::http::request::{Caller, Segments, listed};
+use crate::http::request::{Caller, Outcome, Segments, listed};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    tagged("Uniques", "How many different ones?").routes(routes!(observe, read_unique)).routes(routes!(read_union))
+}
 
 /// Who was seen.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -33,21 +40,16 @@ pub struct ObserveBody {
     params(
         ("unique" = String, Path, description = "A declared unique count, such as `dau`"),
         ("key" = String, Path, description = "What is counted, such as `2026-01-31`; 1 to 256 bytes"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters"),
+        Idempotent,
     ),
     request_body(content = ObserveBody),
-    responses((status = 200, description = "The count as it is now", body = UniqueReply), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "The count as it is now", body = UniqueReply)),
 )]
-pub async fn observe(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((unique, key)): Segments<(String, String)>,
-    posted: Posted,
-) -> Outcome {
+pub async fn observe(caller: Caller, Segments((unique, key)): Segments<(String, String)>, posted: Posted) -> Outcome {
     caller.may(Permission::Observe, None, None)?;
     let (unique, key) = (Name::new(&unique)?, KeyId::new(&key)?);
-    let (ObserveBody { members }, once) = posted.read(&app, &caller)?;
-    apply(&app, &caller, Command::from(Observe { unique, key, members: members.0 }), once).await
+    let (ObserveBody { members }, once) = posted.read(&caller)?;
+    caller.reply(Observe { unique, key, members: members.0 }, once).await
 }
 
 /// How many different ones are in a key?
@@ -57,16 +59,11 @@ pub async fn observe(
         ("unique" = String, Path, description = "A declared unique count"),
         ("key" = String, Path, description = "What is counted"),
     ),
-    responses((status = 200, description = "About how many", body = UniqueAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "About how many", body = UniqueAnswer)),
 )]
-pub async fn read_unique(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((unique, key)): Segments<(String, String)>,
-) -> Outcome {
-    caller.signed_in()?;
+pub async fn read_unique(caller: Caller, Segments((unique, key)): Segments<(String, String)>) -> Outcome {
     let (unique, keys) = (Name::new(&unique)?, vec![KeyId::new(&key)?]);
-    answer(&app, &caller, UniqueQuery { unique, keys }).await
+    caller.answer(UniqueQuery { unique, keys }).await
 }
 
 /// How many different ones are in several keys together?
@@ -78,17 +75,11 @@ pub async fn read_unique(
         ("unique" = String, Path, description = "A declared unique count"),
         ("keys" = String, Query, description = "1 to 400 keys, separated by commas; a comma inside a key is written %2C"),
     ),
-    responses((status = 200, description = "About how many", body = UniqueAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
+    responses((status = 200, description = "About how many", body = UniqueAnswer)),
 )]
-pub async fn read_union(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(unique): Segments<String>,
-    RawQuery(query): RawQuery,
-) -> Outcome {
-    caller.signed_in()?;
+pub async fn read_union(caller: Caller, Segments(unique): Segments<String>, RawQuery(query): RawQuery) -> Outcome {
     let unique = Name::new(&unique)?;
     let keys =
         listed(&query.unwrap_or_default(), "keys")?.iter().map(|key| KeyId::new(key)).collect::<Result<_, _>>()?;
-    answer(&app, &caller, UniqueQuery { unique, keys }).await
+    caller.answer(UniqueQuery { unique, keys }).await
 }

@@ -8,13 +8,13 @@ use crate::child::{Server, free_address};
 use crate::folder::Folder;
 use crate::process::memory_bytes;
 use crate::proxy::Proxy;
+use crate::shared::Shared;
 use anyhow::{Context, Result, bail};
 use cluster::Owner;
 use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Names the instance that all tests share: a URL. `with-services` sets it.
@@ -78,15 +78,11 @@ impl Postgres {
     /// It is the one that [`POSTGRES_VARIABLE`] names, or else one that is started for this process and ends
     /// with it. Others use it too, so there is no way to stop it.
     pub fn shared() -> Result<&'static str> {
-        static SHARED: OnceLock<Result<(String, Option<Postgres>), String>> = OnceLock::new();
-        let shared = SHARED.get_or_init(|| match std::env::var(POSTGRES_VARIABLE) {
-            Ok(url) => Ok((url, None)),
-            Err(_) => match Self::start(Options::default()) {
-                Ok(postgres) => Ok((postgres.url(), Some(postgres))),
-                Err(error) => Err(format!("{error:#}")),
-            },
-        });
-        shared.as_ref().map(|(url, _)| url.as_str()).map_err(|error| anyhow::anyhow!("{error}"))
+        static SHARED: Shared<Postgres> = Shared::new();
+        SHARED.url(POSTGRES_VARIABLE, || {
+            let postgres = Self::start(Options::default())?;
+            Ok((postgres.url(), postgres))
+        })
     }
 
     /// `postgres://postgres@127.0.0.1:PORT/postgres`

@@ -15,13 +15,13 @@ use crate::child::{Server, free_address};
 use crate::folder::Folder;
 use crate::process::{is_paused, memory_bytes};
 use crate::proxy::Proxy;
+use crate::shared::Shared;
 use anyhow::{Context, Result, bail};
 use resp::Connection;
 use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Names the instance that all tests share: a URL. `with-services` sets it.
@@ -67,15 +67,11 @@ impl Redis {
     /// It is the one that [`REDIS_VARIABLE`] names, or else one that is started for this process and ends
     /// with it. Others use it too, so there is no way to stop it.
     pub fn shared() -> Result<&'static str> {
-        static SHARED: OnceLock<Result<(String, Option<Redis>), String>> = OnceLock::new();
-        let shared = SHARED.get_or_init(|| match std::env::var(REDIS_VARIABLE) {
-            Ok(url) => Ok((url, None)),
-            Err(_) => match Self::start(Options::default()) {
-                Ok(redis) => Ok((redis.url(), Some(redis))),
-                Err(error) => Err(format!("{error:#}")),
-            },
-        });
-        shared.as_ref().map(|(url, _)| url.as_str()).map_err(|error| anyhow::anyhow!("{error}"))
+        static SHARED: Shared<Redis> = Shared::new();
+        SHARED.url(REDIS_VARIABLE, || {
+            let redis = Self::start(Options::default())?;
+            Ok((redis.url(), redis))
+        })
     }
 
     /// `redis://127.0.0.1:PORT`, with the password if there is one.

@@ -4,7 +4,7 @@ mod cluster;
 
 pub use cluster::Template;
 
-use crate::child::{Server, free_address};
+use crate::child::{Server, free_address, on_a_free_port};
 use crate::folder::Folder;
 use crate::process::memory_bytes;
 use crate::proxy::Proxy;
@@ -62,15 +62,11 @@ impl Postgres {
             None => cluster::make(&programs, &owner, folder.path(), options.fsync)?,
         }
         let mut postgres = Self { server: None, folder, address: free_address()?, options, programs, owner };
-        // Between looking for a free port and taking it, another process may have taken it.
-        for _ in 0..3 {
-            match postgres.start_again() {
-                Err(error) if error.to_string().contains("could not bind") => postgres.address = free_address()?,
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(postgres),
-            }
-        }
-        bail!("found no port for PostgreSQL")
+        on_a_free_port("could not bind", |address| {
+            postgres.address = address;
+            postgres.start_again()
+        })?;
+        Ok(postgres)
     }
 
     /// The URL of the instance that all tests share, each in a schema or database of its own.

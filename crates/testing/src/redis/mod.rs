@@ -11,7 +11,7 @@ pub use options::Options;
 pub use program::{REDIS_PROGRAM_VARIABLE, programs};
 pub use valkey::valkey;
 
-use crate::child::{Server, free_address};
+use crate::child::{Server, free_address, on_a_free_port};
 use crate::folder::Folder;
 use crate::process::{is_paused, memory_bytes};
 use crate::proxy::Proxy;
@@ -50,16 +50,12 @@ impl Redis {
         let folder = if syncs { Folder::new("redis") } else { Folder::in_memory("redis") }?;
         let program = options.program.clone().map_or_else(program::first, Ok)?;
         let mut redis = Self { server: None, folder, address: free_address()?, bus: None, options, program };
-        // Between looking for a free port and taking it, another process may have taken it.
-        for _ in 0..5 {
+        on_a_free_port("already in use", |address| {
+            redis.address = address;
             redis.bus = is_node.then(free_address).transpose()?;
-            match redis.start_again() {
-                Err(error) if error.to_string().contains("already in use") => redis.address = free_address()?,
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(redis),
-            }
-        }
-        bail!("found no port for Redis")
+            redis.start_again()
+        })?;
+        Ok(redis)
     }
 
     /// The URL of the instance that all tests share, each with a prefix of its own. It keeps nothing.

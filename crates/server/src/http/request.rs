@@ -16,7 +16,7 @@ use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use tally::core::prints::{PARTS_MAX, prints};
 use tally::core::query::Ask;
 use tally::core::rows::ReplayKey;
-use tally::core::{Auth, Code, Question, SubjectId, batch};
+use tally::core::{Auth, Code, KeyId, Name, ObjectId, Question, SubjectId, batch};
 
 use super::body::unreadable;
 use super::problem::Problem;
@@ -155,6 +155,16 @@ impl Caller {
         }
     }
 
+    /// What two segments of a path name.
+    pub fn two<A: Named, B: Named>(&self, (a, b): &Pair) -> Result<(A, B), Problem> {
+        Ok((A::named(a, self)?, B::named(b, self)?))
+    }
+
+    /// What three segments of a path name.
+    pub fn three<A: Named, B: Named, C: Named>(&self, (a, b, c): &Triple) -> Result<(A, B, C), Problem> {
+        Ok((A::named(a, self)?, B::named(b, self)?, C::named(c, self)?))
+    }
+
     /// The token's own subject.
     pub fn own_subject(&self) -> Option<&SubjectId> {
         self.principal.subject()
@@ -225,6 +235,41 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
             return Err(wrong());
         }
         Path::<T>::from_request_parts(parts, app).await.map(|Path(segments)| Self(segments)).map_err(|_| wrong())
+    }
+}
+
+/// Two segments.
+pub type Pair = (String, String);
+/// Three segments.
+pub type Triple = (String, String, String);
+
+/// What a segment of a path may name.
+pub trait Named: Sized {
+    /// Reads it, for who calls.
+    fn named(segment: &str, caller: &Caller) -> Result<Self, Problem>;
+}
+
+impl Named for Name {
+    fn named(segment: &str, _caller: &Caller) -> Result<Self, Problem> {
+        Ok(Self::new(segment)?)
+    }
+}
+
+impl Named for KeyId {
+    fn named(segment: &str, _caller: &Caller) -> Result<Self, Problem> {
+        Ok(Self::new(segment)?)
+    }
+}
+
+impl Named for ObjectId {
+    fn named(segment: &str, _caller: &Caller) -> Result<Self, Problem> {
+        Ok(Self::new(segment)?)
+    }
+}
+
+impl Named for SubjectId {
+    fn named(segment: &str, caller: &Caller) -> Result<Self, Problem> {
+        caller.subject(segment)
     }
 }
 

@@ -55,11 +55,8 @@ pub struct VerifyBody {
 ///
 /// Begins a job and answers with it; while one runs, that one is the answer, and if this call wants repair it will
 /// repair as well. `GET /v1/jobs/{job}` tells how many rows it has read, and in the end its `report`.
-#[utoipa::path(
-    post, path = "/v1/verify", tag = "Running",
-    request_body(content = Option<VerifyBody>),
-    responses((status = 202, description = "The job that does it", body = JobReply)),
-)]
+#[utoipa::path(post, path = "/v1/verify", tag = "Running",
+    request_body(content = Option<VerifyBody>), responses((status = 202, description = "The job that does it", body = JobReply)))]
 pub async fn verify(caller: Caller, Json(body): Json<VerifyBody>) -> Outcome {
     caller.may(Permission::Verify, None, None)?;
     let command = Verify { repair: body.repair };
@@ -89,11 +86,8 @@ pub struct BackupAnswer {
 /// Back the store up while it is in use
 ///
 /// Writes a folder below the configured backup folder of the server. It is itself a store.
-#[utoipa::path(
-    post, path = "/v1/backup", tag = "Running",
-    request_body(content = Option<BackupBody>),
-    responses((status = 200, description = "Where it is", body = BackupAnswer)),
-)]
+#[utoipa::path(post, path = "/v1/backup", tag = "Running",
+    request_body(content = Option<BackupBody>), responses((status = 200, description = "Where it is", body = BackupAnswer)))]
 pub async fn backup(caller: Caller, Json(body): Json<BackupBody>) -> Outcome {
     caller.may(Permission::Backup, None, None)?;
     let name = body.name.unwrap_or_else(|| caller.app.tally.now().to_string().replace(':', "-"));
@@ -181,11 +175,8 @@ pub struct NewKeyAnswer {
 }
 
 /// Make an API key
-#[utoipa::path(
-    post, path = "/v1/keys", tag = "Running",
-    request_body(content = Option<KeyBody>),
-    responses((status = 201, description = "The key, shown once", body = NewKeyAnswer)),
-)]
+#[utoipa::path(post, path = "/v1/keys", tag = "Running",
+    request_body(content = Option<KeyBody>), responses((status = 201, description = "The key, shown once", body = NewKeyAnswer)))]
 pub async fn create_key(caller: Caller, Json(body): Json<KeyBody>) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
     let mut made = NewKey::generate(body.role, &body.name, caller.app.tally.now()).map_err(|error| {
@@ -204,21 +195,17 @@ pub async fn create_key(caller: Caller, Json(body): Json<KeyBody>) -> Outcome {
 }
 
 /// List API keys, without their secrets
-#[utoipa::path(
-    get, path = "/v1/keys", tag = "Running",
-    responses((status = 200, description = "The keys", body = ApiKeysAnswer)),
-)]
+#[utoipa::path(get, path = "/v1/keys", tag = "Running",
+    responses((status = 200, description = "The keys", body = ApiKeysAnswer)))]
 pub async fn list_keys(caller: Caller) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
     caller.answer(ApiKeysQuery).await
 }
 
 /// Revoke an API key
-#[utoipa::path(
-    delete, path = "/v1/keys/{id}", tag = "Running",
+#[utoipa::path(delete, path = "/v1/keys/{id}", tag = "Running",
     params(("id" = String, Path, description = "Its public part")),
-    responses((status = 200, description = "Whether it was in use", body = Object)),
-)]
+    responses((status = 200, description = "Whether it was in use", body = Object)))]
 pub async fn revoke_key(caller: Caller, Segments(id): Segments<String>) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
     let command = RevokeApiKey { id: id.clone() };

@@ -8,7 +8,7 @@ use tally::core::query::{
     SubjectDaysQuery,
 };
 use tally::core::reply::AttendReply;
-use tally::core::{Day, Name, SubjectId};
+use tally::core::{Day, Name};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,7 +17,7 @@ use super::tagged;
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::problem::Problem;
-use crate::http::request::{Caller, Outcome, Params, Segments};
+use crate::http::request::{Caller, Named, Outcome, Pair, Params, Segments, Triple};
 
 /// Its routes.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -60,25 +60,21 @@ pub struct Days {
 }
 
 /// A day of a sheet.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct OfSheet {
+#[allow(dead_code, reason = "describes the path")]
+struct OfSheet {
     /// A declared sheet
     sheet: String,
     /// A date, or `today`
     day: String,
 }
 
-impl OfSheet {
-    fn read(&self) -> Result<(Name, Option<Day>), Problem> {
-        Ok((Name::new(&self.sheet)?, day(&self.day)?))
-    }
-}
-
 /// A subject on a day.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct OnDay {
+#[allow(dead_code, reason = "describes the path")]
+struct OnDay {
     /// A declared sheet
     sheet: String,
     /// A date, or `today`
@@ -87,19 +83,15 @@ pub struct OnDay {
     subject: String,
 }
 
-impl OnDay {
-    fn read(&self, caller: &Caller) -> Result<(Name, Option<Day>, SubjectId), Problem> {
-        Ok((Name::new(&self.sheet)?, day(&self.day)?, caller.subject(&self.subject)?))
+/// A day of the path; none is today.
+impl Named for Option<Day> {
+    fn named(segment: &str, _caller: &Caller) -> Result<Self, Problem> {
+        if segment == "today" { Ok(None) } else { Ok(Some(segment.parse()?)) }
     }
 }
 
-/// A day of the path; none is today.
-fn day(segment: &str) -> Result<Option<Day>, Problem> {
-    if segment == "today" { Ok(None) } else { Ok(Some(segment.parse()?)) }
-}
-
-async fn mark(caller: &Caller, on: &OnDay, present: bool) -> Outcome {
-    let (sheet, day, subject) = on.read(caller)?;
+async fn mark(caller: &Caller, path: &Triple, present: bool) -> Outcome {
+    let (sheet, day, subject) = caller.three(path)?;
     caller.may(Permission::Attend, Some(&subject), None)?;
     caller.reply(Attend { sheet, day, subject, present }, None).await
 }
@@ -107,57 +99,44 @@ async fn mark(caller: &Caller, on: &OnDay, present: bool) -> Outcome {
 /// Say that a subject was there on a day
 ///
 /// Idempotent: the same request again answers `changed: false` and writes nothing.
-#[utoipa::path(
-    put, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
+#[utoipa::path(put, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
     params(
         ("sheet" = String, Path, description = "A declared sheet, such as `daily`"),
         ("day" = String, Path, description = "A date such as 2026-01-31, or `today`: where the sheet's days end"),
         ("subject" = String, Path, description = "Who; `me` for a user's own token"),
     ),
-    responses((status = 200, description = "The subject on that day", body = AttendReply)),
-)]
-pub async fn attend(caller: Caller, Segments(on): Segments<OnDay>) -> Outcome {
-    mark(&caller, &on, true).await
+    responses((status = 200, description = "The subject on that day", body = AttendReply)))]
+pub async fn attend(caller: Caller, Segments(path): Segments<Triple>) -> Outcome {
+    mark(&caller, &path, true).await
 }
 
 /// Say that a subject was not there on a day
-#[utoipa::path(
-    delete, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
-    params(OnDay),
-    responses((status = 200, description = "The subject on that day", body = AttendReply)),
-)]
-pub async fn be_absent(caller: Caller, Segments(on): Segments<OnDay>) -> Outcome {
-    mark(&caller, &on, false).await
+#[utoipa::path(delete, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance", params(OnDay),
+    responses((status = 200, description = "The subject on that day", body = AttendReply)))]
+pub async fn be_absent(caller: Caller, Segments(path): Segments<Triple>) -> Outcome {
+    mark(&caller, &path, false).await
 }
 
 /// Was this subject there on this day?
-#[utoipa::path(
-    get, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
-    params(OnDay),
-    responses((status = 200, description = "Whether it was", body = PresenceAnswer)),
-)]
-pub async fn read_presence(caller: Caller, Segments(on): Segments<OnDay>) -> Outcome {
-    let (sheet, day, subject) = on.read(&caller)?;
+#[utoipa::path(get, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance", params(OnDay),
+    responses((status = 200, description = "Whether it was", body = PresenceAnswer)))]
+pub async fn read_presence(caller: Caller, Segments(path): Segments<Triple>) -> Outcome {
+    let (sheet, day, subject) = caller.three(&path)?;
     caller.answer(PresenceQuery { sheet, day, subject }).await
 }
 
 /// How many were there on a day?
-#[utoipa::path(
-    get, path = "/v1/attendance/{sheet}/{day}", tag = "Attendance",
-    params(OfSheet),
-    responses((status = 200, description = "How many", body = DayAnswer)),
-)]
-pub async fn read_day(caller: Caller, Segments(of): Segments<OfSheet>) -> Outcome {
-    let (sheet, day) = of.read()?;
+#[utoipa::path(get, path = "/v1/attendance/{sheet}/{day}", tag = "Attendance", params(OfSheet),
+    responses((status = 200, description = "How many", body = DayAnswer)))]
+pub async fn read_day(caller: Caller, Segments(path): Segments<Pair>) -> Outcome {
+    let (sheet, day) = caller.two(&path)?;
     caller.answer(DayQuery { sheet, day }).await
 }
 
 /// How many different ones were there on any, or on all, of several days?
-#[utoipa::path(
-    get, path = "/v1/attendance/{sheet}", tag = "Attendance",
+#[utoipa::path(get, path = "/v1/attendance/{sheet}", tag = "Attendance",
     params(("sheet" = String, Path, description = "A declared sheet"), Days),
-    responses((status = 200, description = "How many", body = DaysAnswer)),
-)]
+    responses((status = 200, description = "How many", body = DaysAnswer)))]
 pub async fn read_days(caller: Caller, Segments(sheet): Segments<String>, Params(asked): Params<Days>) -> Outcome {
     let (sheet, matching) = (Name::new(&sheet)?, asked.r#match);
     let days = days(&asked)?;
@@ -179,20 +158,18 @@ fn days(asked: &Days) -> Result<Vec<Day>, Problem> {
 }
 
 /// On which days was this subject there, and how many in a row?
-#[utoipa::path(
-    get, path = "/v1/subjects/{subject}/attendance/{sheet}", tag = "Attendance",
+#[utoipa::path(get, path = "/v1/subjects/{subject}/attendance/{sheet}", tag = "Attendance",
     params(
         ("subject" = String, Path, description = "Who; `me` for a user's own token"),
         ("sheet" = String, Path, description = "A declared sheet"),
         Between,
     ),
-    responses((status = 200, description = "The days and the streaks", body = SubjectDaysAnswer)),
-)]
+    responses((status = 200, description = "The days and the streaks", body = SubjectDaysAnswer)))]
 pub async fn read_subject_days(
     caller: Caller,
-    Segments((subject, sheet)): Segments<(String, String)>,
+    Segments(path): Segments<Pair>,
     Params(Between { from, to }): Params<Between>,
 ) -> Outcome {
-    let (sheet, subject) = (Name::new(&sheet)?, caller.subject(&subject)?);
+    let (subject, sheet) = caller.two(&path)?;
     caller.answer(SubjectDaysQuery { sheet, subject, from, to }).await
 }

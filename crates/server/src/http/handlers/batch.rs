@@ -114,12 +114,8 @@ pub struct BatchAnswer {
 /// Do many commands in one request
 ///
 /// With `atomic` all take effect or none; a refused one refuses all, with its index. Otherwise each stands on its own.
-#[utoipa::path(
-    post, path = "/v1/batch", tag = "Batches",
-    params(Idempotent),
-    request_body(content = BatchBody),
-    responses((status = 200, description = "What became of each", body = BatchAnswer)),
-)]
+#[utoipa::path(post, path = "/v1/batch", tag = "Batches", params(Idempotent),
+    request_body(content = BatchBody), responses((status = 200, description = "What became of each", body = BatchAnswer)))]
 pub async fn batch(caller: Caller, request: Request) -> Outcome {
     let headers = request.headers().clone();
     let bounds = &caller.app.settings.bounds;

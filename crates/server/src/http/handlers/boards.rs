@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Posted;
 use crate::http::problem::Problem;
-use crate::http::request::{Caller, Outcome, Params, Segments};
+use crate::http::request::{Caller, Outcome, Pair, Params, Segments};
 
 /// Its routes.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -70,41 +70,25 @@ pub struct Around {
     season: Option<Timestamp>,
 }
 
-/// A member of a board.
-#[derive(Debug, Deserialize)]
-pub struct Member {
-    board: String,
-    member: String,
-}
-
-impl Member {
-    fn read(&self, caller: &Caller) -> Result<(Name, SubjectId), Problem> {
-        Ok((Name::new(&self.board)?, caller.subject(&self.member)?))
-    }
-
-    /// The same for who changes its score.
-    fn scored(&self, caller: &Caller) -> Result<(Name, SubjectId), Problem> {
-        let (board, member) = self.read(caller)?;
-        caller.may(Permission::Score, Some(&member), None)?;
-        Ok((board, member))
-    }
+/// A member whose score the caller may change.
+fn scored(caller: &Caller, path: &Pair) -> Result<(Name, SubjectId), Problem> {
+    let (board, member) = caller.two(path)?;
+    caller.may(Permission::Score, Some(&member), None)?;
+    Ok((board, member))
 }
 
 /// Add to a member's score
 ///
 /// A retry adds again, so send an Idempotency-Key where that matters. Not on a board that keeps the best score.
-#[utoipa::path(
-    post, path = "/v1/boards/{board}/{member}", tag = "Boards",
+#[utoipa::path(post, path = "/v1/boards/{board}/{member}", tag = "Boards",
     params(
         ("board" = String, Path, description = "A declared board, such as `points`"),
         ("member" = String, Path, description = "Whose score"),
         Idempotent,
     ),
-    request_body(content = AddScoreBody),
-    responses((status = 200, description = "The member as it stands now", body = ScoreReply)),
-)]
-pub async fn add_score(caller: Caller, Segments(member): Segments<Member>, posted: Posted) -> Outcome {
-    let (board, member) = member.scored(&caller)?;
+    request_body(content = AddScoreBody), responses((status = 200, description = "The member as it stands now", body = ScoreReply)))]
+pub async fn add_score(caller: Caller, Segments(path): Segments<Pair>, posted: Posted) -> Outcome {
+    let (board, member) = scored(&caller, &path)?;
     let (AddScoreBody { by }, once) = posted.read(&caller)?;
     caller.reply(ChangeScore { board, member, change: ScoreChange::By(by) }, once).await
 }
@@ -112,41 +96,34 @@ pub async fn add_score(caller: Caller, Segments(member): Segments<Member>, poste
 /// Set a member's score
 ///
 /// On a board that keeps the best score, a lower one changes nothing.
-#[utoipa::path(
-    put, path = "/v1/boards/{board}/{member}", tag = "Boards",
+#[utoipa::path(put, path = "/v1/boards/{board}/{member}", tag = "Boards",
     params(
         ("board" = String, Path, description = "A declared board"),
         ("member" = String, Path, description = "Whose score"),
     ),
-    request_body(content = SetScoreBody),
-    responses((status = 200, description = "The member as it stands now", body = ScoreReply)),
-)]
-pub async fn set_score(caller: Caller, Segments(member): Segments<Member>, posted: Posted) -> Outcome {
-    let (board, member) = member.scored(&caller)?;
+    request_body(content = SetScoreBody), responses((status = 200, description = "The member as it stands now", body = ScoreReply)))]
+pub async fn set_score(caller: Caller, Segments(path): Segments<Pair>, posted: Posted) -> Outcome {
+    let (board, member) = scored(&caller, &path)?;
     let SetScoreBody { score } = posted.body()?;
     caller.reply(ChangeScore { board, member, change: ScoreChange::To(score) }, None).await
 }
 
 /// Take a member off a board
-#[utoipa::path(
-    delete, path = "/v1/boards/{board}/{member}", tag = "Boards",
+#[utoipa::path(delete, path = "/v1/boards/{board}/{member}", tag = "Boards",
     params(
         ("board" = String, Path, description = "A declared board"),
         ("member" = String, Path, description = "Who leaves"),
     ),
-    responses((status = 200, description = "Whether it was there", body = ScoreReply)),
-)]
-pub async fn leave_board(caller: Caller, Segments(member): Segments<Member>) -> Outcome {
-    let (board, member) = member.scored(&caller)?;
+    responses((status = 200, description = "Whether it was there", body = ScoreReply)))]
+pub async fn leave_board(caller: Caller, Segments(path): Segments<Pair>) -> Outcome {
+    let (board, member) = scored(&caller, &path)?;
     caller.reply(ChangeScore { board, member, change: ScoreChange::Leave }, None).await
 }
 
 /// Who leads?
-#[utoipa::path(
-    get, path = "/v1/boards/{board}", tag = "Boards",
+#[utoipa::path(get, path = "/v1/boards/{board}", tag = "Boards",
     params(("board" = String, Path, description = "A declared board"), Part),
-    responses((status = 200, description = "A page, the best first", body = BoardAnswer)),
-)]
+    responses((status = 200, description = "A page, the best first", body = BoardAnswer)))]
 pub async fn read_board(
     caller: Caller,
     Segments(board): Segments<String>,
@@ -157,21 +134,15 @@ pub async fn read_board(
 }
 
 /// Where does this member stand, and next to whom?
-#[utoipa::path(
-    get, path = "/v1/boards/{board}/{member}", tag = "Boards",
+#[utoipa::path(get, path = "/v1/boards/{board}/{member}", tag = "Boards",
     params(
         ("board" = String, Path, description = "A declared board"),
         ("member" = String, Path, description = "Who; `me` for a user's own token"),
         Around,
     ),
-    responses((status = 200, description = "Its rank; null where it is not on the board", body = StandingAnswer)),
-)]
-pub async fn read_standing(
-    caller: Caller,
-    Segments(member): Segments<Member>,
-    Params(asked): Params<Around>,
-) -> Outcome {
-    let (board, member) = member.read(&caller)?;
+    responses((status = 200, description = "Its rank; null where it is not on the board", body = StandingAnswer)))]
+pub async fn read_standing(caller: Caller, Segments(path): Segments<Pair>, Params(asked): Params<Around>) -> Outcome {
+    let (board, member) = caller.two(&path)?;
     let (season, around) = (asked.season, asked.around.unwrap_or_default());
     caller.answer(StandingQuery { board, season, member, around }).await
 }
@@ -179,11 +150,9 @@ pub async fn read_standing(
 /// Which seasons has this board had?
 ///
 /// Newest first, each from its first score on. It stands beside the boards, since a member may be called anything.
-#[utoipa::path(
-    get, path = "/v1/seasons/{board}", tag = "Boards",
+#[utoipa::path(get, path = "/v1/seasons/{board}", tag = "Boards",
     params(("board" = String, Path, description = "A declared board with seasons")),
-    responses((status = 200, description = "The seasons", body = SeasonsAnswer)),
-)]
+    responses((status = 200, description = "The seasons", body = SeasonsAnswer)))]
 pub async fn read_seasons(caller: Caller, Segments(board): Segments<String>) -> Outcome {
     let board = Name::new(&board)?;
     caller.answer(SeasonsQuery { board }).await

@@ -40,11 +40,8 @@ pub struct FeedBody {
 }
 
 /// Counts and counters of many objects, and whether the viewer is in each
-#[utoipa::path(
-    post, path = "/v1/read", tag = "Relations",
-    request_body(content = FeedBody),
-    responses((status = 200, description = "One item per object, in order", body = FeedAnswer)),
-)]
+#[utoipa::path(post, path = "/v1/read", tag = "Relations",
+    request_body(content = FeedBody), responses((status = 200, description = "One item per object, in order", body = FeedAnswer)))]
 pub async fn read(caller: Caller, Json(body): Json<FeedBody>) -> Outcome {
     let FeedBody { viewer, objects: AtMost(objects), relations: AtMost(relations), counters: AtMost(counters) } = body;
     let viewer = caller.viewer(viewer.as_ref().map(SubjectId::as_str))?;

@@ -14,7 +14,7 @@ use super::{Idempotent, tagged};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Posted;
-use crate::http::request::{Caller, Outcome, Segments};
+use crate::http::request::{Caller, Outcome, Pair, Segments};
 use crate::http::{rate, reply};
 
 /// Its routes.
@@ -54,9 +54,9 @@ fn one() -> u64 {
         )),
     ),
 )]
-pub async fn take(caller: Caller, Segments((limit, key)): Segments<(String, String)>, posted: Posted) -> Outcome {
+pub async fn take(caller: Caller, Segments(path): Segments<Pair>, posted: Posted) -> Outcome {
     caller.may(Permission::Take, None, None)?;
-    let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
+    let (limit, key) = caller.two(&path)?;
     let (TakeBody { cost }, once) = posted.read(&caller)?;
     caller.reply(Take { limit, key, cost }, once).await
 }
@@ -64,16 +64,11 @@ pub async fn take(caller: Caller, Segments((limit, key)): Segments<(String, Stri
 /// How does a limit stand?
 ///
 /// Free: nothing is used.
-#[utoipa::path(
-    get, path = "/v1/limits/{limit}/{key}", tag = "Limits",
-    params(
-        ("limit" = String, Path, description = "A declared limit"),
-        ("key" = String, Path, description = "Whose"),
-    ),
-    responses((status = 200, description = "How it stands", body = LimitAnswer)),
-)]
-pub async fn read_limit(caller: Caller, Segments((limit, key)): Segments<(String, String)>) -> Outcome {
-    let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
+#[utoipa::path(get, path = "/v1/limits/{limit}/{key}", tag = "Limits",
+    params(("limit" = String, Path, description = "A declared limit"), ("key" = String, Path, description = "Whose")),
+    responses((status = 200, description = "How it stands", body = LimitAnswer)))]
+pub async fn read_limit(caller: Caller, Segments(path): Segments<Pair>) -> Outcome {
+    let (limit, key): (Name, KeyId) = caller.two(&path)?;
     let standing = caller.ask(&LimitQuery { limit: limit.clone(), key }).await?;
     let mut response = reply::json(StatusCode::OK, &standing);
     rate::insert(response.headers_mut(), rate::Standing::of(limit.as_str(), &standing));

@@ -41,14 +41,12 @@ const AT_ONCE: usize = 64;
 /// An event `count` for each object and relation at first, then one whenever a count changes, always with the full count.
 /// The stream ends with the credential that opened it: when the key is revoked, or the token expires. A relation's
 /// condition for reading is asked before every event: what it forbids is left out for as long as it does.
-#[utoipa::path(
-    get, path = "/v1/live", tag = "Running",
+#[utoipa::path(get, path = "/v1/live", tag = "Running",
     params(
         ("objects" = String, Query, description = "Objects, separated by commas; a comma inside an id is written %2C"),
         ("relations" = String, Query, description = "Relations, separated by commas"),
     ),
-    responses((status = 200, description = "Server-Sent Events", body = String, content_type = "text/event-stream")),
-)]
+    responses((status = 200, description = "Server-Sent Events", body = String, content_type = "text/event-stream")))]
 pub async fn live(caller: Caller, headers: HeaderMap, RawQuery(query): RawQuery) -> Outcome {
     let app = &caller.app;
     let credential = Credential::of(app, &headers).await?;

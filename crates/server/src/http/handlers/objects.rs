@@ -35,12 +35,9 @@ pub struct ObjectBody {
 }
 
 /// Register an object, or change what it is registered with
-#[utoipa::path(
-    put, path = "/v1/objects/{object}", tag = "Objects",
+#[utoipa::path(put, path = "/v1/objects/{object}", tag = "Objects",
     params(("object" = String, Path, description = "`type:id`")),
-    request_body(content = Option<ObjectBody>),
-    responses((status = 200, description = "The object as it is now", body = ObjectReply)),
-)]
+    request_body(content = Option<ObjectBody>), responses((status = 200, description = "The object as it is now", body = ObjectReply)))]
 pub async fn put(caller: Caller, Segments(object): Segments<String>, Json(body): Json<ObjectBody>) -> Outcome {
     caller.may(Permission::PutObject, None, None)?;
     let object = ObjectId::new(&object)?;
@@ -49,21 +46,17 @@ pub async fn put(caller: Caller, Segments(object): Segments<String>, Json(body):
 }
 
 /// What is an object registered with?
-#[utoipa::path(
-    get, path = "/v1/objects/{object}", tag = "Objects",
+#[utoipa::path(get, path = "/v1/objects/{object}", tag = "Objects",
     params(("object" = String, Path, description = "`type:id`")),
-    responses((status = 200, description = "The object", body = ObjectReply)),
-)]
+    responses((status = 200, description = "The object", body = ObjectReply)))]
 pub async fn get(caller: Caller, Segments(object): Segments<String>) -> Outcome {
     caller.answer(ObjectQuery { object: ObjectId::new(&object)? }).await
 }
 
 /// Remove an object with its edges and counts
-#[utoipa::path(
-    delete, path = "/v1/objects/{object}", tag = "Objects",
+#[utoipa::path(delete, path = "/v1/objects/{object}", tag = "Objects",
     params(("object" = String, Path, description = "`type:id`")),
-    responses((status = 202, description = "The job that removes its edges", body = JobReply)),
-)]
+    responses((status = 202, description = "The job that removes its edges", body = JobReply)))]
 pub async fn delete(caller: Caller, Segments(object): Segments<String>) -> Outcome {
     caller.may(Permission::DeleteObject, None, None)?;
     let command = DeleteObject { object: ObjectId::new(&object)? };

@@ -18,9 +18,8 @@ use super::{Idempotent, tagged};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::{Json, Posted};
-use crate::http::problem::Problem;
 use crate::http::reply;
-use crate::http::request::{Caller, Outcome, Params, Segments};
+use crate::http::request::{Caller, Outcome, Pair, Params, Segments, Triple};
 use crate::http::withheld::{Shown, withhold};
 
 /// Its routes.
@@ -69,9 +68,10 @@ pub struct Viewer {
 }
 
 /// An edge.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct Edge {
+#[allow(dead_code, reason = "describes the path")]
+struct Edge {
     /// A declared relation
     relation: String,
     /// What is acted on, `type:id`
@@ -80,31 +80,15 @@ pub struct Edge {
     subject: String,
 }
 
-impl Edge {
-    fn read(&self, caller: &Caller) -> Result<(Name, ObjectId, SubjectId), Problem> {
-        Ok((Name::new(&self.relation)?, ObjectId::new(&self.object)?, caller.subject(&self.subject)?))
-    }
-}
-
 /// An object in a relation.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-pub struct Acted {
+#[allow(dead_code, reason = "describes the path")]
+struct Acted {
     /// A declared relation
     relation: String,
     /// What is acted on, `type:id`
     object: String,
-}
-
-impl Acted {
-    fn read(&self) -> Result<(Name, ObjectId), Problem> {
-        Ok((Name::new(&self.relation)?, ObjectId::new(&self.object)?))
-    }
-
-    /// The edge of a subject called `subjects`.
-    fn subjects(self) -> Segments<Edge> {
-        Segments(Edge { relation: self.relation, object: self.object, subject: "subjects".into() })
-    }
 }
 
 /// The answer to a write, as far as the caller may read it.
@@ -119,54 +103,49 @@ async fn told(caller: &Caller, command: impl Into<Command>, once: Option<Once>) 
 /// Make sure that an edge is there
 ///
 /// Idempotent: the same request again answers `changed: false` and writes nothing.
-#[utoipa::path(
-    put, path = "/v1/relations/{relation}/{object}/{subject}", tag = "Relations",
+#[utoipa::path(put, path = "/v1/relations/{relation}/{object}/{subject}", tag = "Relations",
     params(
         ("relation" = String, Path, description = "A declared relation, such as `like`"),
         ("object" = String, Path, description = "What is acted on, `type:id`"),
         ("subject" = String, Path, description = "Who acts; `me` for a user's own token"),
     ),
-    request_body(content = Option<EdgeBody>),
-    responses((status = 200, description = "The edge as it is now", body = EdgeReply)),
-)]
-pub async fn relate(caller: Caller, Segments(edge): Segments<Edge>, Json(body): Json<EdgeBody>) -> Outcome {
-    let (relation, object, subject) = edge.read(&caller)?;
+    request_body(content = Option<EdgeBody>), responses((status = 200, description = "The edge as it is now", body = EdgeReply)))]
+pub async fn relate(caller: Caller, Segments(path): Segments<Triple>, Json(body): Json<EdgeBody>) -> Outcome {
+    let (relation, object, subject) = caller.three(&path)?;
     let (kind, meta) = (body.kind, body.meta.map(|meta| meta.0));
     told(&caller, Relate { relation, object, subject, kind, meta }, None).await
 }
 
 /// Make sure that an edge is not there
-#[utoipa::path(
-    delete, path = "/v1/relations/{relation}/{object}/{subject}", tag = "Relations",
-    params(Edge),
-    responses((status = 200, description = "The edge as it is now", body = EdgeReply)),
-)]
-pub async fn unrelate(caller: Caller, Segments(edge): Segments<Edge>) -> Outcome {
-    let (relation, object, subject) = edge.read(&caller)?;
+#[utoipa::path(delete, path = "/v1/relations/{relation}/{object}/{subject}", tag = "Relations", params(Edge),
+    responses((status = 200, description = "The edge as it is now", body = EdgeReply)))]
+pub async fn unrelate(caller: Caller, Segments(path): Segments<Triple>) -> Outcome {
+    let (relation, object, subject) = caller.three(&path)?;
     told(&caller, Unrelate { relation, object, subject }, None).await
 }
 
 /// Makes sure that the edge of a subject called `subjects` is there.
-pub async fn relate_subjects(caller: Caller, Segments(acted): Segments<Acted>, body: Json<EdgeBody>) -> Outcome {
-    relate(caller, acted.subjects(), body).await
+pub async fn relate_subjects(
+    caller: Caller,
+    Segments((relation, object)): Segments<Pair>,
+    body: Json<EdgeBody>,
+) -> Outcome {
+    relate(caller, Segments((relation, object, "subjects".into())), body).await
 }
 
 /// The same for removing it.
-pub async fn unrelate_subjects(caller: Caller, Segments(acted): Segments<Acted>) -> Outcome {
-    unrelate(caller, acted.subjects()).await
+pub async fn unrelate_subjects(caller: Caller, Segments((relation, object)): Segments<Pair>) -> Outcome {
+    unrelate(caller, Segments((relation, object, "subjects".into()))).await
 }
 
 /// Turn an edge into the opposite of what it is
 ///
 /// A retried toggle flips back, so send an Idempotency-Key; better, say what you want with PUT or DELETE.
-#[utoipa::path(
-    post, path = "/v1/relations/{relation}/{object}/{subject}/toggle", tag = "Relations",
+#[utoipa::path(post, path = "/v1/relations/{relation}/{object}/{subject}/toggle", tag = "Relations",
     params(Edge, Idempotent),
-    request_body(content = Option<EdgeBody>),
-    responses((status = 200, description = "The edge as it is now", body = EdgeReply)),
-)]
-pub async fn toggle(caller: Caller, Segments(edge): Segments<Edge>, posted: Posted) -> Outcome {
-    let (relation, object, subject) = edge.read(&caller)?;
+    request_body(content = Option<EdgeBody>), responses((status = 200, description = "The edge as it is now", body = EdgeReply)))]
+pub async fn toggle(caller: Caller, Segments(path): Segments<Triple>, posted: Posted) -> Outcome {
+    let (relation, object, subject) = caller.three(&path)?;
     caller.may(Permission::Toggle, Some(&subject), None)?;
     let (EdgeBody { kind, meta }, once) = posted.read(&caller)?;
     let meta = meta.map(|meta| meta.0);
@@ -174,55 +153,40 @@ pub async fn toggle(caller: Caller, Segments(edge): Segments<Edge>, posted: Post
 }
 
 /// Is this edge there?
-#[utoipa::path(
-    get, path = "/v1/relations/{relation}/{object}/{subject}", tag = "Relations",
-    params(Edge),
-    responses((status = 200, description = "Whether it is", body = EdgeAnswer)),
-)]
-pub async fn read_edge(caller: Caller, Segments(edge): Segments<Edge>) -> Outcome {
-    let (relation, object, subject) = edge.read(&caller)?;
+#[utoipa::path(get, path = "/v1/relations/{relation}/{object}/{subject}", tag = "Relations", params(Edge),
+    responses((status = 200, description = "Whether it is", body = EdgeAnswer)))]
+pub async fn read_edge(caller: Caller, Segments(path): Segments<Triple>) -> Outcome {
+    let (relation, object, subject) = caller.three(&path)?;
     caller.answer(EdgeQuery { relation, object, subject }).await
 }
 
 /// How many edges does this object have?
-#[utoipa::path(
-    get, path = "/v1/relations/{relation}/{object}", tag = "Relations",
-    params(Acted, Viewer),
-    responses((status = 200, description = "The count", body = CountAnswer)),
-)]
-pub async fn read_count(caller: Caller, Segments(acted): Segments<Acted>, Params(asked): Params<Viewer>) -> Outcome {
-    let (relation, object) = acted.read()?;
+#[utoipa::path(get, path = "/v1/relations/{relation}/{object}", tag = "Relations", params(Acted, Viewer),
+    responses((status = 200, description = "The count", body = CountAnswer)))]
+pub async fn read_count(caller: Caller, Segments(path): Segments<Pair>, Params(asked): Params<Viewer>) -> Outcome {
+    let (relation, object) = caller.two(&path)?;
     let viewer = caller.viewer(asked.viewer.as_deref())?;
     caller.answer(CountQuery { relation, object, viewer }).await
 }
 
 /// Who has edges to this object, newest first
-#[utoipa::path(
-    get, path = "/v1/relations/{relation}/{object}/subjects", tag = "Relations",
-    params(Acted, Page),
-    responses((status = 200, description = "A page", body = ListAnswer)),
-)]
-pub async fn list_subjects(caller: Caller, Segments(acted): Segments<Acted>, Params(page): Params<Page>) -> Outcome {
-    let (relation, object) = acted.read()?;
+#[utoipa::path(get, path = "/v1/relations/{relation}/{object}/subjects", tag = "Relations", params(Acted, Page),
+    responses((status = 200, description = "A page", body = ListAnswer)))]
+pub async fn list_subjects(caller: Caller, Segments(path): Segments<Pair>, Params(page): Params<Page>) -> Outcome {
+    let (relation, object): (Name, ObjectId) = caller.two(&path)?;
     list(&caller, Side::Object, relation, object.as_str(), page).await
 }
 
 /// What does this subject have edges to, newest first
-#[utoipa::path(
-    get, path = "/v1/subjects/{subject}/relations/{relation}", tag = "Relations",
+#[utoipa::path(get, path = "/v1/subjects/{subject}/relations/{relation}", tag = "Relations",
     params(
         ("subject" = String, Path, description = "Who acts; `me` for a user's own token"),
         ("relation" = String, Path, description = "A declared relation"),
         Page,
     ),
-    responses((status = 200, description = "A page", body = ListAnswer)),
-)]
-pub async fn list_objects(
-    caller: Caller,
-    Segments((subject, relation)): Segments<(String, String)>,
-    Params(page): Params<Page>,
-) -> Outcome {
-    let (relation, subject) = (Name::new(&relation)?, caller.subject(&subject)?);
+    responses((status = 200, description = "A page", body = ListAnswer)))]
+pub async fn list_objects(caller: Caller, Segments(path): Segments<Pair>, Params(page): Params<Page>) -> Outcome {
+    let (subject, relation): (SubjectId, Name) = caller.two(&path)?;
     list(&caller, Side::Subject, relation, subject.as_str(), page).await
 }
 

@@ -32,11 +32,9 @@ async fn begin<O: Operation>(caller: &Caller, subject: &str, command: impl FnOnc
 ///
 /// Removes everything that it has done until now, with every count right. What it does from now on is a new life, and
 /// stays. Asked for again before it is done, it is the same job, which then also takes what has come since.
-#[utoipa::path(
-    delete, path = "/v1/subjects/{subject}", tag = "Subjects",
+#[utoipa::path(delete, path = "/v1/subjects/{subject}", tag = "Subjects",
     params(("subject" = String, Path, description = "Whom; `me` for a user's own token")),
-    responses((status = 202, description = "The job that does it", body = JobReply)),
-)]
+    responses((status = 202, description = "The job that does it", body = JobReply)))]
 pub async fn forget(caller: Caller, Segments(subject): Segments<String>) -> Outcome {
     begin(&caller, &subject, |subject| Forget { subject }).await
 }
@@ -45,11 +43,9 @@ pub async fn forget(caller: Caller, Segments(subject): Segments<String>) -> Outc
 ///
 /// Hides its edges from lists and counts, and refuses new ones, until it is restored. Forgetting does not lift it. Asked
 /// for again, it is the same job.
-#[utoipa::path(
-    post, path = "/v1/subjects/{subject}/suspend", tag = "Subjects",
+#[utoipa::path(post, path = "/v1/subjects/{subject}/suspend", tag = "Subjects",
     params(("subject" = String, Path, description = "Whom")),
-    responses((status = 202, description = "The job that does it", body = JobReply)),
-)]
+    responses((status = 202, description = "The job that does it", body = JobReply)))]
 pub async fn suspend(caller: Caller, Segments(subject): Segments<String>) -> Outcome {
     begin(&caller, &subject, |subject| Suspend { subject }).await
 }
@@ -57,11 +53,9 @@ pub async fn suspend(caller: Caller, Segments(subject): Segments<String>) -> Out
 /// Restore a suspended subject
 ///
 /// Brings its edges back with their times. Asked for again, it is the same job.
-#[utoipa::path(
-    post, path = "/v1/subjects/{subject}/restore", tag = "Subjects",
+#[utoipa::path(post, path = "/v1/subjects/{subject}/restore", tag = "Subjects",
     params(("subject" = String, Path, description = "Whom")),
-    responses((status = 202, description = "The job that does it", body = JobReply)),
-)]
+    responses((status = 202, description = "The job that does it", body = JobReply)))]
 pub async fn restore(caller: Caller, Segments(subject): Segments<String>) -> Outcome {
     begin(&caller, &subject, |subject| Restore { subject }).await
 }
@@ -69,11 +63,9 @@ pub async fn restore(caller: Caller, Segments(subject): Segments<String>) -> Out
 /// How far is a job?
 ///
 /// A user may ask for those that are about itself. A job that has ended is kept for `jobs.keep`, a week by default.
-#[utoipa::path(
-    get, path = "/v1/jobs/{job}", tag = "Running",
+#[utoipa::path(get, path = "/v1/jobs/{job}", tag = "Running",
     params(("job" = String, Path, description = "`job` of the answer that began it")),
-    responses((status = 200, description = "The job", body = JobReply)),
-)]
+    responses((status = 200, description = "The job", body = JobReply)))]
 pub async fn read_job(caller: Caller, Segments(job): Segments<String>) -> Outcome {
     // A job is named after what it does to whom, so nobody has to look at it: a user is told the same of every job that is not
     // its own, whether or not there is one.

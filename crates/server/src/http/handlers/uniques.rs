@@ -16,7 +16,7 @@ use super::{Idempotent, tagged};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Posted;
-use crate::http::request::{Caller, Outcome, Segments, listed};
+use crate::http::request::{Caller, Outcome, Pair, Segments, listed};
 
 /// Its routes.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -35,48 +35,38 @@ pub struct ObserveBody {
 /// Note who was seen
 ///
 /// Adding someone again changes nothing. The members themselves are not kept.
-#[utoipa::path(
-    post, path = "/v1/uniques/{unique}/{key}", tag = "Uniques",
+#[utoipa::path(post, path = "/v1/uniques/{unique}/{key}", tag = "Uniques",
     params(
         ("unique" = String, Path, description = "A declared unique count, such as `dau`"),
         ("key" = String, Path, description = "What is counted, such as `2026-01-31`; 1 to 256 bytes"),
         Idempotent,
     ),
-    request_body(content = ObserveBody),
-    responses((status = 200, description = "The count as it is now", body = UniqueReply)),
-)]
-pub async fn observe(caller: Caller, Segments((unique, key)): Segments<(String, String)>, posted: Posted) -> Outcome {
+    request_body(content = ObserveBody), responses((status = 200, description = "The count as it is now", body = UniqueReply)))]
+pub async fn observe(caller: Caller, Segments(path): Segments<Pair>, posted: Posted) -> Outcome {
     caller.may(Permission::Observe, None, None)?;
-    let (unique, key) = (Name::new(&unique)?, KeyId::new(&key)?);
+    let (unique, key) = caller.two(&path)?;
     let (ObserveBody { members }, once) = posted.read(&caller)?;
     caller.reply(Observe { unique, key, members: members.0 }, once).await
 }
 
 /// How many different ones are in a key?
-#[utoipa::path(
-    get, path = "/v1/uniques/{unique}/{key}", tag = "Uniques",
-    params(
-        ("unique" = String, Path, description = "A declared unique count"),
-        ("key" = String, Path, description = "What is counted"),
-    ),
-    responses((status = 200, description = "About how many", body = UniqueAnswer)),
-)]
-pub async fn read_unique(caller: Caller, Segments((unique, key)): Segments<(String, String)>) -> Outcome {
-    let (unique, keys) = (Name::new(&unique)?, vec![KeyId::new(&key)?]);
-    caller.answer(UniqueQuery { unique, keys }).await
+#[utoipa::path(get, path = "/v1/uniques/{unique}/{key}", tag = "Uniques",
+    params(("unique" = String, Path, description = "A declared unique count"), ("key" = String, Path, description = "What is counted")),
+    responses((status = 200, description = "About how many", body = UniqueAnswer)))]
+pub async fn read_unique(caller: Caller, Segments(path): Segments<Pair>) -> Outcome {
+    let (unique, key) = caller.two(&path)?;
+    caller.answer(UniqueQuery { unique, keys: vec![key] }).await
 }
 
 /// How many different ones are in several keys together?
 ///
 /// Days into a week: whoever is in more than one key counts once.
-#[utoipa::path(
-    get, path = "/v1/uniques/{unique}", tag = "Uniques",
+#[utoipa::path(get, path = "/v1/uniques/{unique}", tag = "Uniques",
     params(
         ("unique" = String, Path, description = "A declared unique count"),
         ("keys" = String, Query, description = "1 to 400 keys, separated by commas; a comma inside a key is written %2C"),
     ),
-    responses((status = 200, description = "About how many", body = UniqueAnswer)),
-)]
+    responses((status = 200, description = "About how many", body = UniqueAnswer)))]
 pub async fn read_union(caller: Caller, Segments(unique): Segments<String>, RawQuery(query): RawQuery) -> Outcome {
     let unique = Name::new(&unique)?;
     let keys =

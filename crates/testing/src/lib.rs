@@ -11,6 +11,7 @@ pub mod postgres;
 mod process;
 pub mod proxy;
 pub mod redis;
+mod shared;
 mod target;
 
 pub use child::{Server, free_address};

@@ -78,8 +78,12 @@ impl Wires {
 }
 
 /// Every spot at which something can be cut: one message after the other, for as long as there are any.
+///
+/// Every other time nothing is cut: what a new connection does for the first time may be explained to the store in messages of
+/// its own, and those that matter would never be reached.
 pub(super) struct Spots<'a> {
     wires: &'a Wires,
+    is_first: bool,
     way: usize,
     message: usize,
     was_cut: Arc<AtomicBool>,
@@ -87,11 +91,14 @@ pub(super) struct Spots<'a> {
 
 impl<'a> Spots<'a> {
     pub(super) fn of(wires: &'a Wires) -> Self {
-        Self { wires, way: 0, message: 0, was_cut: Arc::default() }
+        Self { wires, is_first: true, way: 0, message: 0, was_cut: Arc::default() }
     }
 
     /// Cuts at the next spot, counted from now, once.
     pub(super) fn arm(&self) {
+        if self.is_first {
+            return;
+        }
         let (cut, side) = WAYS[self.way];
         let (seen, message, was_cut) = (Arc::new(AtomicUsize::new(0)), self.message, self.was_cut.clone());
         self.wires.cut_when(cut, move |direction| {
@@ -103,6 +110,10 @@ impl<'a> Spots<'a> {
 
     /// Passes everything on again. False after the last spot.
     pub(super) fn step(&mut self) -> bool {
+        self.is_first = !self.is_first;
+        if !self.is_first {
+            return true;
+        }
         self.wires.pass();
         let was_cut = self.was_cut.swap(false, Ordering::SeqCst);
         assert!(was_cut || self.message > 0, "{self}: nothing was cut");

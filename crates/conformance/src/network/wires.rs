@@ -20,6 +20,9 @@ pub(super) const WAYS: [(Cut, Direction); 4] = [
 /// Nobody needs as many to commit something.
 const MESSAGES_MAX: usize = 24;
 
+/// Whether a commit or its look-up comes first is a race, so each way is gone several times.
+const ROUNDS: usize = 5;
+
 /// All that leads to a store.
 pub(super) struct Wires(Vec<Proxy>);
 
@@ -99,7 +102,7 @@ impl<'a> Spots<'a> {
         if self.is_first {
             return;
         }
-        let (cut, side) = WAYS[self.way];
+        let (cut, side) = WAYS[self.way % WAYS.len()];
         let (seen, message, was_cut) = (Arc::new(AtomicUsize::new(0)), self.message, self.was_cut.clone());
         self.wires.cut_when(cut, move |direction| {
             let found = direction == side && seen.fetch_add(1, Ordering::SeqCst) == message;
@@ -121,13 +124,13 @@ impl<'a> Spots<'a> {
         if !was_cut || self.message == MESSAGES_MAX {
             (self.way, self.message) = (self.way + 1, 0);
         }
-        self.way < WAYS.len()
+        self.way < ROUNDS * WAYS.len()
     }
 }
 
 impl std::fmt::Display for Spots<'_> {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (cut, side) = WAYS[self.way];
+        let (cut, side) = WAYS[self.way % WAYS.len()];
         write!(to, "cut {cut:?} message {} of {side:?}s", self.message)
     }
 }

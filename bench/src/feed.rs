@@ -7,7 +7,6 @@ use crate::peers::redis::{self, Redis};
 use crate::peers::tally::{self, Tally};
 use crate::peers::{SharedWorkload, lock, redis_dialogue, tally_dialogue};
 use crate::progress::Progress;
-use crate::report::Report;
 use crate::rows::{Take, fresh_edges};
 use crate::workload::SUBJECTS;
 use anyhow::Result;
@@ -33,10 +32,9 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let likes = options.preload(2_000_000);
     let bookmarks = likes / 4;
     let data = format!(
-        "1M subjects, 100k objects by Zipf 1.0, {likes} likes and {bookmarks} bookmarks loaded first, 64 connections, {} s a row",
-        options.seconds()
+        "1M subjects, 100k objects by Zipf 1.0, {likes} likes and {bookmarks} bookmarks loaded first, 64 connections"
     );
-    let mut report = Report::new("feed", "feeds", data, &options.rows);
+    let mut report = options.report("feed", "feeds", &data);
     report.base_system = "Redis".into();
     let load = options.load(64);
 

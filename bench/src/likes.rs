@@ -24,12 +24,7 @@ const IN_FLIGHT: usize = 16;
 
 /// Runs the benchmark.
 pub(crate) async fn run(options: &Options) -> Result<()> {
-    let preload = options.preload(2_000_000);
-    let data = format!(
-        "1M subjects, 100k objects by Zipf 1.0, 10 % repeats, {preload} edges loaded first, {} s a row after a warm-up",
-        options.seconds()
-    );
-    let mut report = Report::new("likes", "likes", data, &options.rows);
+    let (preload, mut report) = begin(options, "likes");
     // One system at a time: on a small machine an idle neighbour still takes caches and disk.
     if options.wants(System::Redis) {
         let modes = [Durability::NoAof, Durability::Everysec, Durability::Always];
@@ -45,6 +40,13 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         measure_in_process(options, preload, &mut report).await?;
     }
     report.finish(&options.out_folder())
+}
+
+/// How many edges a benchmark of likes loads first, and its report.
+pub(crate) fn begin(options: &Options, bench: &str) -> (u32, Report) {
+    let preload = options.preload(2_000_000);
+    let data = format!("1M subjects, 100k objects by Zipf 1.0, 10 % repeats, {preload} edges loaded first");
+    (preload, options.report(bench, "likes", &data))
 }
 
 /// The script that one writes by hand, one and many in flight, by Zipf and on one hot post.

@@ -7,7 +7,6 @@ use crate::peers::redis::{self, Redis};
 use crate::peers::tally::{self, Tally};
 use crate::peers::{SharedWorkload, lock, redis_dialogue, tally_dialogue};
 use crate::progress::Progress;
-use crate::report::Report;
 use crate::rows::{Take, fresh_edges};
 use anyhow::Result;
 use std::io::Write;
@@ -38,10 +37,9 @@ const SIDES: [(Side, &str, &str); 2] = [
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let preload = options.preload(2_000_000);
     let data = format!(
-        "1M subjects, 100k objects by Zipf 1.0, {preload} edges loaded first and {LIKES_PER_SUBJECT} for each of {LISTS} subjects, 64 connections, {} s a row",
-        options.seconds()
+        "1M subjects, 100k objects by Zipf 1.0, {preload} edges loaded first and {LIKES_PER_SUBJECT} for each of {LISTS} subjects, 64 connections"
     );
-    let mut report = Report::new("lists", "lists", data, &options.rows);
+    let mut report = options.report("lists", "lists", &data);
     report.base_system = "Redis".into();
     let load = options.load(64);
 

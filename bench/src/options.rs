@@ -1,6 +1,7 @@
 //! What a run can be told.
 
 use crate::load::Load;
+use crate::report::Report;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -53,6 +54,12 @@ impl Options {
     pub(crate) fn wants(&self, system: System) -> bool {
         let part_of_tally = system == System::InProcess && self.only.contains(&System::Tally);
         self.only.is_empty() || self.only.contains(&system) || part_of_tally
+    }
+
+    /// A report on rows of so many seconds, with what is known about its data.
+    pub(crate) fn report(&self, bench: &str, operation: &str, data: &str) -> Report {
+        let data = format!("{data}, {} s a row after a warm-up", self.seconds());
+        Report::new(bench, operation, data, &self.rows)
     }
 
     pub(crate) fn is_quick(&self) -> bool {

@@ -1,7 +1,7 @@
 //! `postgres`: Tally on PostgreSQL next to PostgreSQL by hand: a transaction per like, and the batched
 //! statement that one would write instead.
 
-use crate::likes::measure_postgres_by_hand;
+use crate::likes::{begin, measure_postgres_by_hand};
 use crate::options::{Options, System};
 use crate::peers::in_process::InProcess;
 use crate::peers::postgres::Postgres;
@@ -23,12 +23,7 @@ const SETUP: &str = "Tally on PostgreSQL: the `tally` crate or `tally serve` wit
 
 /// Runs the benchmark.
 pub(crate) async fn run(options: &Options) -> Result<()> {
-    let preload = options.preload(2_000_000);
-    let data = format!(
-        "1M subjects, 100k objects by Zipf 1.0, 10 % repeats, {preload} edges loaded first, {} s a row after a warm-up",
-        options.seconds()
-    );
-    let mut report = Report::new("postgres", "likes", data, &options.rows);
+    let (preload, mut report) = begin(options, "postgres");
     if options.wants(System::Postgres) {
         measure_postgres_by_hand(options, preload, [ZIPF, ZIPF, HOT, HOT], &mut report).await?;
     }

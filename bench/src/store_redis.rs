@@ -1,6 +1,6 @@
 //! `redis`: Tally on Redis next to the script that one would write by hand, on a server set up alike.
 
-use crate::likes::measure_redis_by_hand;
+use crate::likes::{begin, measure_redis_by_hand};
 use crate::options::{Options, System};
 use crate::peers::in_process::InProcess;
 use crate::peers::redis::{Durability, Redis};
@@ -27,12 +27,7 @@ six nodes, Tally and the load share the processors";
 
 /// Runs the benchmark.
 pub(crate) async fn run(options: &Options) -> Result<()> {
-    let preload = options.preload(2_000_000);
-    let data = format!(
-        "1M subjects, 100k objects by Zipf 1.0, 10 % repeats, {preload} edges loaded first, {} s a row after a warm-up",
-        options.seconds()
-    );
-    let mut report = Report::new("redis", "likes", data, &options.rows);
+    let (preload, mut report) = begin(options, "redis");
     let modes = [Durability::NoAof, Durability::Always];
     if options.wants(System::Redis) {
         measure_redis_by_hand(options, preload, &modes, [ZIPF, ZIPF, HOT, HOT], &mut report).await?;

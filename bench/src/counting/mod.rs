@@ -20,10 +20,9 @@ use asks::{Ask, KINDS, Kind, OnRedis, OnTally};
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let members = options.preload(1_000_000);
     let data = format!(
-        "1M subjects, 100k keys by Zipf 1.0, a board of {members} members, one operation a request, 64 connections, {} s a row",
-        options.seconds()
+        "1M subjects, 100k keys by Zipf 1.0, a board of {members} members, one operation a request, 64 connections"
     );
-    let mut report = Report::new("counting", "operations", data, &options.rows);
+    let mut report = options.report("counting", "operations", &data);
     let load = options.load(64);
     if options.wants(System::Redis) {
         redis_rows(&mut report, load, members).await?;

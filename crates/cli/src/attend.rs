@@ -2,14 +2,13 @@
 
 use clap::Subcommand;
 use tally::core::command::Attend;
-use tally::core::query::{DayAnswer, DayQuery, DaysAnswer, DaysQuery, Matching, SubjectDaysAnswer, SubjectDaysQuery};
-use tally::core::reply::AttendReply;
+use tally::core::query::{DayQuery, DaysQuery, Matching, SubjectDaysQuery};
 use tally::core::{Day, Name, SubjectId};
 
 use super::failure::Failure;
 use super::output::{table, yes};
 use super::parse;
-use super::target::{self, TargetArgs};
+use super::target::TargetArgs;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AttendCommand {
@@ -78,8 +77,7 @@ pub(super) async fn run(command: AttendCommand) -> Result<(), Failure> {
     match command {
         AttendCommand::Mark { sheet, subject, day, absent, target } => {
             let ask = Attend { sheet, day, subject, present: !absent };
-            let answer = target::with(&target, async |target| target.write(&ask).await).await?;
-            answer.show(target.json, |mark: AttendReply| {
+            target.write(&ask).await?.show(|mark| {
                 let row = [
                     mark.sheet.to_string(),
                     mark.day.to_string(),
@@ -94,15 +92,13 @@ pub(super) async fn run(command: AttendCommand) -> Result<(), Failure> {
         }
         AttendCommand::Day { sheet, day, target } => {
             let ask = DayQuery { sheet: sheet.clone(), day };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |day: DayAnswer| {
+            target.read(&ask).await?.show(|day| {
                 table(["sheet", "day", "count"], vec![[sheet.to_string(), day.day.to_string(), day.count.to_string()]])
             })
         }
         AttendCommand::Days { sheet, subject, from, to, target } => {
             let ask = SubjectDaysQuery { sheet, subject, from, to };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |days: SubjectDaysAnswer| {
+            target.read(&ask).await?.show(|days| {
                 let listed: Vec<String> = days.days.iter().map(ToString::to_string).collect();
                 let row = [
                     days.count.to_string(),
@@ -116,8 +112,7 @@ pub(super) async fn run(command: AttendCommand) -> Result<(), Failure> {
         AttendCommand::Count { sheet, days, all, target } => {
             let matching = if all { Matching::All } else { Matching::Any };
             let ask = DaysQuery { sheet, days, matching };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |found: DaysAnswer| {
+            target.read(&ask).await?.show(|found| {
                 let each = found.days.iter().map(|day| [day.day.to_string(), day.count.to_string()]);
                 let label = if all { "on all of them" } else { "on any of them" };
                 let together = [label.to_owned(), found.count.to_string()];

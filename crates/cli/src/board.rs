@@ -3,16 +3,13 @@
 use clap::{Args, Subcommand};
 use tally::core::command::{ChangeScore, ScoreChange};
 use tally::core::limits::{AROUND_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
-use tally::core::query::{
-    BoardAnswer, BoardItem, BoardQuery, SeasonsAnswer, SeasonsQuery, StandingAnswer, StandingQuery,
-};
-use tally::core::reply::ScoreReply;
+use tally::core::query::{BoardItem, BoardQuery, SeasonsQuery, StandingQuery};
 use tally::core::{Name, SubjectId, Timestamp};
 
 use super::failure::Failure;
 use super::output::{cell, table, yes};
 use super::parse;
-use super::target::{self, TargetArgs};
+use super::target::TargetArgs;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BoardCommand {
@@ -104,8 +101,7 @@ pub(super) async fn run(command: BoardCommand) -> Result<(), Failure> {
         BoardCommand::Leave { who, target } => change(who, ScoreChange::Leave, target).await,
         BoardCommand::Top { board, limit, rank, cursor, season, target } => {
             let ask = BoardQuery { board, season, rank, limit, cursor };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |page: BoardAnswer| {
+            target.read(&ask).await?.show(|page| {
                 let next = page.next_cursor.map(|cursor| format!("\nThere is more: --cursor {cursor}"));
                 format!("{}{}", standings(page.items), next.unwrap_or_default())
             })
@@ -113,21 +109,15 @@ pub(super) async fn run(command: BoardCommand) -> Result<(), Failure> {
         BoardCommand::Rank { who, around, season, target } => {
             let Who { board, member } = who;
             let ask = StandingQuery { board, season, member, around };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |standing: StandingAnswer| {
-                match (standing.around, standing.rank, standing.score) {
-                    (Some(items), ..) => standings(items),
-                    (None, Some(rank), Some(score)) => {
-                        standings(vec![BoardItem { member: standing.member, score, rank }])
-                    }
-                    _ => format!("{} is not on the board.", standing.member),
-                }
+            target.read(&ask).await?.show(|standing| match (standing.around, standing.rank, standing.score) {
+                (Some(items), ..) => standings(items),
+                (None, Some(rank), Some(score)) => standings(vec![BoardItem { member: standing.member, score, rank }]),
+                _ => format!("{} is not on the board.", standing.member),
             })
         }
         BoardCommand::Seasons { board, target } => {
             let ask = SeasonsQuery { board };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |seasons: SeasonsAnswer| {
+            target.read(&ask).await?.show(|seasons| {
                 let rows = seasons.items.into_iter();
                 let rows = rows.map(|item| [item.season.to_string(), cell(item.ends_at), yes(item.closed)]);
                 table(["season", "ends", "closed"], rows.collect())
@@ -138,8 +128,7 @@ pub(super) async fn run(command: BoardCommand) -> Result<(), Failure> {
 
 async fn change(who: Who, change: ScoreChange, target: TargetArgs) -> Result<(), Failure> {
     let ask = ChangeScore { board: who.board, member: who.member, change };
-    let answer = target::with(&target, async |target| target.write(&ask).await).await?;
-    answer.show(target.json, |member: ScoreReply| {
+    target.write(&ask).await?.show(|member| {
         let row = [
             member.board.to_string(),
             member.member.to_string(),

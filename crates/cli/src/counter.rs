@@ -2,13 +2,12 @@
 
 use clap::Subcommand;
 use tally::core::command::Add;
-use tally::core::query::{CounterAnswer, CounterQuery};
-use tally::core::reply::CounterReply;
+use tally::core::query::CounterQuery;
 use tally::core::{KeyId, Name};
 
 use super::failure::Failure;
 use super::output::{cell, table};
-use super::target::{self, TargetArgs};
+use super::target::TargetArgs;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CounterCommand {
@@ -43,8 +42,7 @@ pub(super) async fn run(command: CounterCommand) -> Result<(), Failure> {
     match command {
         CounterCommand::Add { counter, key, by, target } => {
             let ask = Add { counter, key, by };
-            let answer = target::with(&target, async |target| target.write(&ask).await).await?;
-            answer.show(target.json, |count: CounterReply| {
+            target.write(&ask).await?.show(|count| {
                 let row =
                     [count.counter.to_string(), count.key.to_string(), count.value.to_string(), cell(count.last_at)];
                 table(["counter", "key", "value", "last"], vec![row])
@@ -52,8 +50,7 @@ pub(super) async fn run(command: CounterCommand) -> Result<(), Failure> {
         }
         CounterCommand::Get { counter, key, target } => {
             let ask = CounterQuery { counter: counter.clone(), key: key.clone() };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |count: CounterAnswer| {
+            target.read(&ask).await?.show(|count| {
                 let row = [counter.to_string(), key.to_string(), count.value.to_string(), cell(count.last_at)];
                 table(["counter", "key", "value", "last"], vec![row])
             })

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use tally::core::command::RevokeApiKey;
-use tally::core::query::{ApiKeysAnswer, ApiKeysQuery};
+use tally::core::query::ApiKeysQuery;
 use tally::core::rows::Role;
 use tally_client::{KeyMade, KeyRevoked};
 
@@ -59,16 +59,13 @@ pub(super) async fn run(command: KeyCommand) -> Result<(), Failure> {
                 format!("{shown}\nThe key, shown this once:\n\n  {}", made.key)
             })
         }
-        KeyCommand::List(ListArgs { target }) => {
-            let keys = target::with(&target, async |target| target.read(&ApiKeysQuery).await).await?;
-            keys.show(target.json, |keys: ApiKeysAnswer| {
-                let rows = keys
-                    .items
-                    .into_iter()
-                    .map(|key| [key.id, key.name, word(key.role), key.created_at.to_string(), cell(key.revoked_at)]);
-                table(["id", "name", "role", "created", "revoked"], rows.collect())
-            })
-        }
+        KeyCommand::List(ListArgs { target }) => target.read(&ApiKeysQuery).await?.show(|keys| {
+            let rows = keys
+                .items
+                .into_iter()
+                .map(|key| [key.id, key.name, word(key.role), key.created_at.to_string(), cell(key.revoked_at)]);
+            table(["id", "name", "role", "created", "revoked"], rows.collect())
+        }),
         KeyCommand::Revoke(RevokeArgs { id, target }) => {
             let ask = RevokeApiKey { id };
             let revoked = target::with(&target, async |target| target.write(&ask).await).await?;

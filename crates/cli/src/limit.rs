@@ -8,7 +8,7 @@ use tally::core::{KeyId, Name};
 
 use super::failure::Failure;
 use super::output::table;
-use super::target::{self, TargetArgs};
+use super::target::TargetArgs;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LimitCommand {
@@ -45,16 +45,14 @@ pub(super) async fn run(command: LimitCommand) -> Result<(), Failure> {
     match command {
         LimitCommand::Take { limit, key, cost, target } => {
             let ask = Take { limit, key, cost };
-            let answer = target::with(&target, async |target| target.write(&ask).await).await?;
-            answer.show(target.json, |taken: TakeReply| {
+            target.write(&ask).await?.show(|taken| {
                 let TakeReply { limit, key, remaining, reset_ms, amount, window_ms, .. } = taken;
                 table(HEADER, vec![row(&limit, &key, [remaining, amount, window_ms, reset_ms])])
             })
         }
         LimitCommand::Show { limit, key, target } => {
             let ask = LimitQuery { limit: limit.clone(), key: key.clone() };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |standing: LimitAnswer| {
+            target.read(&ask).await?.show(|standing| {
                 let LimitAnswer { remaining, reset_ms, amount, window_ms } = standing;
                 table(HEADER, vec![row(&limit, &key, [remaining, amount, window_ms, reset_ms])])
             })

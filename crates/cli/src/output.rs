@@ -1,6 +1,7 @@
 //! What commands print: tables for people, JSON for programs.
 
 use std::io::{ErrorKind, Write};
+use std::marker::PhantomData;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
@@ -33,6 +34,28 @@ impl Json {
     /// Prints it for a program, or as a table for a person.
     pub(super) fn show<T: DeserializeOwned>(&self, json: bool, table: impl FnOnce(T) -> String) -> Result<(), Failure> {
         if json { say(&self.0) } else { say(&table(self.read()?)) }
+    }
+}
+
+/// The answer to what was asked, to be printed.
+pub(super) struct Answer<A> {
+    text: Json,
+    json: bool,
+    answers: PhantomData<A>,
+}
+
+impl<A> Answer<A> {
+    /// An answer, for a program or for a person.
+    pub(super) fn new(text: Json, json: bool) -> Self {
+        Self { text, json, answers: PhantomData }
+    }
+
+    /// Prints it; for a person as a table.
+    pub(super) fn show(&self, table: impl FnOnce(A) -> String) -> Result<(), Failure>
+    where
+        A: DeserializeOwned,
+    {
+        self.text.show(self.json, table)
     }
 }
 

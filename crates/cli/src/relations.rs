@@ -6,7 +6,7 @@ use clap::Args;
 use tally::core::command::{Relate, Unrelate};
 use tally::core::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
 use tally::core::meta::Meta;
-use tally::core::query::{CountAnswer, CountQuery, FeedAnswer, FeedQuery, ListAnswer, ListItem, ListQuery};
+use tally::core::query::{CountQuery, FeedQuery, ListAnswer, ListItem, ListQuery};
 use tally::core::reply::EdgeReply;
 use tally::core::rows::Side;
 use tally::core::{Name, ObjectId, SubjectId};
@@ -162,8 +162,7 @@ async fn edge(args: RelateArgs) -> Result<(), Failure> {
 pub(super) async fn count(args: CountArgs) -> Result<(), Failure> {
     let CountArgs { relation, object, viewer, target } = args;
     let ask = CountQuery { relation: relation.clone(), object: object.clone(), viewer: viewer.clone() };
-    let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-    answer.show(target.json, |count: CountAnswer| {
+    target.read(&ask).await?.show(|count| {
         let kinds: Vec<String> = count.kinds.iter().flatten().map(|(kind, count)| format!("{kind} {count}")).collect();
         let viewer = count.active.map(|active| match &count.kind {
             Some(kind) => kind.to_string(),
@@ -212,8 +211,7 @@ fn row_of_list(item: ListItem) -> [String; 4] {
 pub(super) async fn read(args: ReadArgs) -> Result<(), Failure> {
     let ReadArgs { objects, relations, counters, viewer, target } = args;
     let ask = FeedQuery { viewer: viewer.clone(), objects, relations: relations.clone(), counters: counters.clone() };
-    let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-    answer.show(target.json, |feed: FeedAnswer| {
+    target.read(&ask).await?.show(|feed| {
         let mut header = vec!["object".to_owned()];
         for relation in &relations {
             header.push(relation.to_string());

@@ -2,13 +2,12 @@
 
 use clap::Subcommand;
 use tally::core::command::Observe;
-use tally::core::query::{UniqueAnswer, UniqueQuery};
-use tally::core::reply::UniqueReply;
+use tally::core::query::UniqueQuery;
 use tally::core::{KeyId, Name};
 
 use super::failure::Failure;
 use super::output::{table, yes};
-use super::target::{self, TargetArgs};
+use super::target::TargetArgs;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum UniqueCommand {
@@ -43,8 +42,7 @@ pub(super) async fn run(command: UniqueCommand) -> Result<(), Failure> {
     match command {
         UniqueCommand::Add { unique, key, members, target } => {
             let ask = Observe { unique, key, members };
-            let answer = target::with(&target, async |target| target.write(&ask).await).await?;
-            answer.show(target.json, |count: UniqueReply| {
+            target.write(&ask).await?.show(|count| {
                 let row =
                     [count.unique.to_string(), count.key.to_string(), yes(count.changed), count.estimate.to_string()];
                 table(["unique", "key", "changed", "about"], vec![row])
@@ -53,8 +51,7 @@ pub(super) async fn run(command: UniqueCommand) -> Result<(), Failure> {
         UniqueCommand::Count { unique, keys, target } => {
             let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
             let ask = UniqueQuery { unique: unique.clone(), keys };
-            let answer = target::with(&target, async |target| target.read(&ask).await).await?;
-            answer.show(target.json, |count: UniqueAnswer| {
+            target.read(&ask).await?.show(|count| {
                 let error = format!("±{:.2} %", count.error * 100.0);
                 let row = [unique.to_string(), names.join(", "), count.estimate.to_string(), error];
                 table(["unique", "keys", "about", "error"], vec![row])

@@ -8,7 +8,8 @@ use tally_core::query::{
 use tally_core::reply::AttendReply;
 use tally_core::{Day, Name, SubjectId};
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 fn day_text(day: Option<Day>) -> String {
     day.map_or_else(|| "today".to_owned(), |day| day.to_string())
@@ -56,42 +57,10 @@ impl Client {
     }
 }
 
-impl Request for Attend {
-    type Answer = AttendReply;
-
-    fn call(&self, client: &Client) -> Call<AttendReply> {
-        client.attend(&self.sheet, self.day, &self.subject, self.present)
-    }
-}
-
-impl Request for DayQuery {
-    type Answer = DayAnswer;
-
-    fn call(&self, client: &Client) -> Call<DayAnswer> {
-        client.day(&self.sheet, self.day)
-    }
-}
-
-impl Request for DaysQuery {
-    type Answer = DaysAnswer;
-
-    fn call(&self, client: &Client) -> Call<DaysAnswer> {
-        client.days(&self.sheet, &self.days, self.matching)
-    }
-}
-
-impl Request for PresenceQuery {
-    type Answer = PresenceAnswer;
-
-    fn call(&self, client: &Client) -> Call<PresenceAnswer> {
-        client.presence(&self.sheet, self.day, &self.subject)
-    }
-}
-
-impl Request for SubjectDaysQuery {
-    type Answer = SubjectDaysAnswer;
-
-    fn call(&self, client: &Client) -> Call<SubjectDaysAnswer> {
-        client.subject_days(&self.sheet, &self.subject, self.from, self.to)
-    }
+requests! {
+    Attend => AttendReply: |ask, client| client.attend(&ask.sheet, ask.day, &ask.subject, ask.present);
+    DayQuery => DayAnswer: |ask, client| client.day(&ask.sheet, ask.day);
+    DaysQuery => DaysAnswer: |ask, client| client.days(&ask.sheet, &ask.days, ask.matching);
+    PresenceQuery => PresenceAnswer: |ask, client| client.presence(&ask.sheet, ask.day, &ask.subject);
+    SubjectDaysQuery => SubjectDaysAnswer: |ask, client| client.subject_days(&ask.sheet, &ask.subject, ask.from, ask.to);
 }

@@ -6,7 +6,8 @@ use tally_core::query::{BoardAnswer, BoardQuery, SeasonsAnswer, SeasonsQuery, St
 use tally_core::reply::ScoreReply;
 use tally_core::{Name, SubjectId, Timestamp};
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 /// Which page of a board.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,36 +62,13 @@ impl Client {
     }
 }
 
-impl Request for ChangeScore {
-    type Answer = ScoreReply;
-
-    fn call(&self, client: &Client) -> Call<ScoreReply> {
-        client.score(&self.board, &self.member, self.change)
-    }
-}
-
-impl Request for BoardQuery {
-    type Answer = BoardAnswer;
-
-    fn call(&self, client: &Client) -> Call<BoardAnswer> {
-        let Self { board, season, rank, limit, cursor } = self;
+requests! {
+    ChangeScore => ScoreReply: |ask, client| client.score(&ask.board, &ask.member, ask.change);
+    BoardQuery => BoardAnswer: |ask, client| {
+        let BoardQuery { board, season, rank, limit, cursor } = ask;
         let page = BoardPage { limit: Some(*limit), rank: *rank, season: *season, cursor: cursor.clone() };
         client.board(board, &page)
-    }
-}
-
-impl Request for StandingQuery {
-    type Answer = StandingAnswer;
-
-    fn call(&self, client: &Client) -> Call<StandingAnswer> {
-        client.standing(&self.board, &self.member, self.around, self.season)
-    }
-}
-
-impl Request for SeasonsQuery {
-    type Answer = SeasonsAnswer;
-
-    fn call(&self, client: &Client) -> Call<SeasonsAnswer> {
-        client.seasons(&self.board)
-    }
+    };
+    StandingQuery => StandingAnswer: |ask, client| client.standing(&ask.board, &ask.member, ask.around, ask.season);
+    SeasonsQuery => SeasonsAnswer: |ask, client| client.seasons(&ask.board);
 }

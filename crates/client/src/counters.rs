@@ -6,7 +6,8 @@ use tally_core::query::{CounterAnswer, CounterQuery};
 use tally_core::reply::CounterReply;
 use tally_core::{KeyId, Name};
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 impl Client {
     /// Adds to a counter; less than nothing takes away.
@@ -20,18 +21,7 @@ impl Client {
     }
 }
 
-impl Request for Add {
-    type Answer = CounterReply;
-
-    fn call(&self, client: &Client) -> Call<CounterReply> {
-        client.add(&self.counter, &self.key, self.by)
-    }
-}
-
-impl Request for CounterQuery {
-    type Answer = CounterAnswer;
-
-    fn call(&self, client: &Client) -> Call<CounterAnswer> {
-        client.counter(&self.counter, &self.key)
-    }
+requests! {
+    Add => CounterReply: |ask, client| client.add(&ask.counter, &ask.key, ask.by);
+    CounterQuery => CounterAnswer: |ask, client| client.counter(&ask.counter, &ask.key);
 }

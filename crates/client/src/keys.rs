@@ -6,7 +6,8 @@ use tally_core::command::RevokeApiKey;
 use tally_core::query::{ApiKeysAnswer, ApiKeysQuery};
 use tally_core::rows::Role;
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 /// A key that was made, with its secret: shown this once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,18 +46,7 @@ impl Client {
     }
 }
 
-impl Request for ApiKeysQuery {
-    type Answer = ApiKeysAnswer;
-
-    fn call(&self, client: &Client) -> Call<ApiKeysAnswer> {
-        client.keys()
-    }
-}
-
-impl Request for RevokeApiKey {
-    type Answer = KeyRevoked;
-
-    fn call(&self, client: &Client) -> Call<KeyRevoked> {
-        client.revoke_key(&self.id)
-    }
+requests! {
+    ApiKeysQuery => ApiKeysAnswer: |_ask, client| client.keys();
+    RevokeApiKey => KeyRevoked: |ask, client| client.revoke_key(&ask.id);
 }

@@ -6,7 +6,8 @@ use tally_core::query::{LimitAnswer, LimitQuery};
 use tally_core::reply::TakeReply;
 use tally_core::{KeyId, Name};
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 impl Client {
     /// Uses so much of a limit. Used up is a problem, `rate_limited`.
@@ -20,18 +21,7 @@ impl Client {
     }
 }
 
-impl Request for Take {
-    type Answer = TakeReply;
-
-    fn call(&self, client: &Client) -> Call<TakeReply> {
-        client.take(&self.limit, &self.key, self.cost)
-    }
-}
-
-impl Request for LimitQuery {
-    type Answer = LimitAnswer;
-
-    fn call(&self, client: &Client) -> Call<LimitAnswer> {
-        client.limit(&self.limit, &self.key)
-    }
+requests! {
+    Take => TakeReply: |ask, client| client.take(&ask.limit, &ask.key, ask.cost);
+    LimitQuery => LimitAnswer: |ask, client| client.limit(&ask.limit, &ask.key);
 }

@@ -7,7 +7,8 @@ use tally_core::meta::Meta;
 use tally_core::query::ObjectQuery;
 use tally_core::reply::{JobReply, ObjectReply};
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 impl Client {
     /// Registers an object, or changes what it is registered with.
@@ -27,26 +28,8 @@ impl Client {
     }
 }
 
-impl Request for PutObject {
-    type Answer = ObjectReply;
-
-    fn call(&self, client: &Client) -> Call<ObjectReply> {
-        client.put_object(&self.object, self.status.as_deref(), &self.attributes)
-    }
-}
-
-impl Request for DeleteObject {
-    type Answer = JobReply;
-
-    fn call(&self, client: &Client) -> Call<JobReply> {
-        client.delete_object(&self.object)
-    }
-}
-
-impl Request for ObjectQuery {
-    type Answer = ObjectReply;
-
-    fn call(&self, client: &Client) -> Call<ObjectReply> {
-        client.object(&self.object)
-    }
+requests! {
+    PutObject => ObjectReply: |ask, client| client.put_object(&ask.object, ask.status.as_deref(), &ask.attributes);
+    DeleteObject => JobReply: |ask, client| client.delete_object(&ask.object);
+    ObjectQuery => ObjectReply: |ask, client| client.object(&ask.object);
 }

@@ -8,7 +8,8 @@ use tally_core::reply::EdgeReply;
 use tally_core::rows::Side;
 use tally_core::{Name, ObjectId, SubjectId};
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 /// Which page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -101,63 +102,19 @@ fn with_edge(call: Call<EdgeReply>, kind: Option<&Name>, meta: Option<&Meta>) ->
     if body.is_empty() { call } else { call.json(&Value::Object(body)) }
 }
 
-impl Request for Relate {
-    type Answer = EdgeReply;
-
-    fn call(&self, client: &Client) -> Call<EdgeReply> {
-        client.relate(&self.relation, &self.object, &self.subject, self.kind.as_ref(), self.meta.as_ref())
-    }
-}
-
-impl Request for Unrelate {
-    type Answer = EdgeReply;
-
-    fn call(&self, client: &Client) -> Call<EdgeReply> {
-        client.unrelate(&self.relation, &self.object, &self.subject)
-    }
-}
-
-impl Request for Toggle {
-    type Answer = EdgeReply;
-
-    fn call(&self, client: &Client) -> Call<EdgeReply> {
-        client.toggle(&self.relation, &self.object, &self.subject, self.kind.as_ref(), self.meta.as_ref())
-    }
-}
-
-impl Request for EdgeQuery {
-    type Answer = EdgeAnswer;
-
-    fn call(&self, client: &Client) -> Call<EdgeAnswer> {
-        client.edge(&self.relation, &self.object, &self.subject)
-    }
-}
-
-impl Request for CountQuery {
-    type Answer = CountAnswer;
-
-    fn call(&self, client: &Client) -> Call<CountAnswer> {
-        client.count(&self.relation, &self.object, self.viewer.as_ref())
-    }
-}
-
-impl Request for ListQuery {
-    type Answer = ListAnswer;
-
-    fn call(&self, client: &Client) -> Call<ListAnswer> {
-        let page = Page { limit: Some(self.limit), cursor: self.cursor.clone() }.query();
-        let (id, relation) = (self.id.as_str(), self.relation.as_str());
-        match self.side {
+requests! {
+    Relate => EdgeReply: |ask, client| client.relate(&ask.relation, &ask.object, &ask.subject, ask.kind.as_ref(), ask.meta.as_ref());
+    Unrelate => EdgeReply: |ask, client| client.unrelate(&ask.relation, &ask.object, &ask.subject);
+    Toggle => EdgeReply: |ask, client| client.toggle(&ask.relation, &ask.object, &ask.subject, ask.kind.as_ref(), ask.meta.as_ref());
+    EdgeQuery => EdgeAnswer: |ask, client| client.edge(&ask.relation, &ask.object, &ask.subject);
+    CountQuery => CountAnswer: |ask, client| client.count(&ask.relation, &ask.object, ask.viewer.as_ref());
+    ListQuery => ListAnswer: |ask, client| {
+        let page = Page { limit: Some(ask.limit), cursor: ask.cursor.clone() }.query();
+        let (id, relation) = (ask.id.as_str(), ask.relation.as_str());
+        match ask.side {
             Side::Object => client.get_with(&["v1", "relations", relation, id, "subjects"], &page),
             Side::Subject => client.get_with(&["v1", "subjects", id, "relations", relation], &page),
         }
-    }
-}
-
-impl Request for FeedQuery {
-    type Answer = FeedAnswer;
-
-    fn call(&self, client: &Client) -> Call<FeedAnswer> {
-        client.read(&self.objects, &self.relations, &self.counters, self.viewer.as_ref())
-    }
+    };
+    FeedQuery => FeedAnswer: |ask, client| client.read(&ask.objects, &ask.relations, &ask.counters, ask.viewer.as_ref());
 }

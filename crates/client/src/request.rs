@@ -17,3 +17,19 @@ impl Client {
         request.call(self)
     }
 }
+
+/// How each of them is called.
+macro_rules! requests {
+    ($($asked:ident => $answer:ty: |$ask:ident, $client:ident| $call:expr;)+) => {$(
+        impl $crate::Request for $asked {
+            type Answer = $answer;
+
+            fn call(&self, $client: &$crate::Client) -> $crate::Call<$answer> {
+                let $ask = self;
+                $call
+            }
+        }
+    )+};
+}
+
+pub(crate) use requests;

@@ -4,7 +4,8 @@ use tally_core::SubjectId;
 use tally_core::command::{Forget, Restore, Suspend};
 use tally_core::reply::JobReply;
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 impl Client {
     /// Forgets a subject; a job removes all that it did.
@@ -23,26 +24,8 @@ impl Client {
     }
 }
 
-impl Request for Forget {
-    type Answer = JobReply;
-
-    fn call(&self, client: &Client) -> Call<JobReply> {
-        client.forget(&self.subject)
-    }
-}
-
-impl Request for Suspend {
-    type Answer = JobReply;
-
-    fn call(&self, client: &Client) -> Call<JobReply> {
-        client.suspend(&self.subject)
-    }
-}
-
-impl Request for Restore {
-    type Answer = JobReply;
-
-    fn call(&self, client: &Client) -> Call<JobReply> {
-        client.restore(&self.subject)
-    }
+requests! {
+    Forget => JobReply: |ask, client| client.forget(&ask.subject);
+    Suspend => JobReply: |ask, client| client.suspend(&ask.subject);
+    Restore => JobReply: |ask, client| client.restore(&ask.subject);
 }

@@ -6,7 +6,8 @@ use tally_core::query::{UniqueAnswer, UniqueQuery};
 use tally_core::reply::UniqueReply;
 use tally_core::{KeyId, Name};
 
-use crate::{Call, Client, Request};
+use crate::request::requests;
+use crate::{Call, Client};
 
 impl Client {
     /// Notes who was seen.
@@ -22,18 +23,7 @@ impl Client {
     }
 }
 
-impl Request for Observe {
-    type Answer = UniqueReply;
-
-    fn call(&self, client: &Client) -> Call<UniqueReply> {
-        client.observe(&self.unique, &self.key, &self.members)
-    }
-}
-
-impl Request for UniqueQuery {
-    type Answer = UniqueAnswer;
-
-    fn call(&self, client: &Client) -> Call<UniqueAnswer> {
-        client.unique(&self.unique, &self.keys)
-    }
+requests! {
+    Observe => UniqueReply: |ask, client| client.observe(&ask.unique, &ask.key, &ask.members);
+    UniqueQuery => UniqueAnswer: |ask, client| client.unique(&ask.unique, &ask.keys);
 }

@@ -7,7 +7,7 @@ use tally_core::rows::{Changes, Key, Row, TotalKey};
 use tally_core::time::Stamp;
 use tally_core::view::{Stop, View, Wants};
 use tally_core::{Catalog, Command};
-use tally_engine::{CommitError, Committed, Engine, Mark, Seen};
+use tally_engine::{CommitError, Committed, Engine, Mark, Seen, StoreError};
 
 use crate::sample;
 
@@ -28,8 +28,13 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Loads and decides.
+    /// Loads and decides, on a store that works.
     pub(crate) async fn new<E: Engine>(engine: &E, catalog: &Catalog, step: &Step) -> Self {
+        Self::try_new(engine, catalog, step).await.expect("a load works")
+    }
+
+    /// Loads and decides.
+    pub(crate) async fn try_new<E: Engine>(engine: &E, catalog: &Catalog, step: &Step) -> Result<Self, StoreError> {
         let mut view = View::default();
         let mut mark = None;
         loop {
@@ -38,17 +43,17 @@ impl Draft {
                 Ok(_) if view.misses() => {
                     view.rollback(start);
                     let wants = view.take_missing();
-                    let found = fill(engine, &mut view, wants).await;
+                    let found = fill(engine, &mut view, wants).await?;
                     mark = mark.or(Some(found));
                 }
                 Ok(decided) => {
                     let changes = view.changes(step.stamp);
-                    return Self { decided, view, mark: mark.unwrap_or_default(), changes };
+                    return Ok(Self { decided, view, mark: mark.unwrap_or_default(), changes });
                 }
                 Err(Stop::Refused(refusal)) => panic!("a refusal is an answer, not a stop: {refusal}"),
                 Err(Stop::Miss) => {
                     let wants = view.take_missing();
-                    let found = fill(engine, &mut view, wants).await;
+                    let found = fill(engine, &mut view, wants).await?;
                     mark = mark.or(Some(found));
                 }
             }
@@ -60,8 +65,8 @@ impl Draft {
     }
 }
 
-async fn fill<E: Engine>(engine: &E, view: &mut View, wants: Wants) -> Mark {
-    let loaded = engine.load(&wants).await.expect("a load works");
+async fn fill<E: Engine>(engine: &E, view: &mut View, wants: Wants) -> Result<Mark, StoreError> {
+    let loaded = engine.load(&wants).await?;
     assert_eq!(
         (loaded.rows.len(), loaded.totals.len(), loaded.ranks.len()),
         (wants.rows.len(), wants.totals.len(), wants.ranks.len()),
@@ -76,7 +81,7 @@ async fn fill<E: Engine>(engine: &E, view: &mut View, wants: Wants) -> Mark {
     for (standing, before) in wants.ranks.into_iter().zip(loaded.ranks) {
         view.fill_rank(standing, before);
     }
-    loaded.mark
+    Ok(loaded.mark)
 }
 
 /// Runs a step that nobody else can be in the way of.
@@ -130,7 +135,7 @@ pub(crate) async fn write<E: Engine>(
     let rows: Vec<(Key, Option<Row>)> = rows.into_iter().collect();
     let mut view = View::default();
     let wants = Wants::rows(rows.iter().map(|(key, _)| key.clone()).collect());
-    let mark = fill(engine, &mut view, wants).await;
+    let mark = fill(engine, &mut view, wants).await.expect("a load works");
     for (key, row) in rows {
         view.set(key, row).expect("the row was loaded");
     }

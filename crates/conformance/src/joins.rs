@@ -144,8 +144,8 @@ impl Joins {
     }
 }
 
-/// These join, in one commit.
-pub(crate) async fn join<E: Engine>(engine: &E, who: &[(&str, &str)]) -> Result<Vec<u64>, CommitError> {
+/// These join, each in a room, in one commit. Gives the number of each.
+pub async fn join<E: Engine>(engine: &E, who: &[(&str, &str)]) -> Result<Vec<u64>, CommitError> {
     Joins::new(engine, who).await?.commit(engine).await
 }
 

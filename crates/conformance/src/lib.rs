@@ -13,6 +13,14 @@
 //! | `forgetting` | what comes after the request begins anew, however far its job is |
 //! | `verify` | rows of every kind are recounted: sound ones are left alone, damage is named and put right, also while others write |
 //! | `shared` | several servers on one store: no like twice, no limit passed, no answer that came too late |
+//!
+//! A store that is reached over a network says also how to get there through one that fails, and is held to these
+//! (see [`Networked`]):
+//!
+//! | suite | what it proves |
+//! |---|---|
+//! | `cut` | a connection that is cut at any message of a commit: told as it was, done once |
+//! | `network` | answers that are swallowed, servers that hang, faults at random: what was answered is there, once |
 
 mod auditor;
 mod contract;
@@ -23,6 +31,7 @@ mod forgetting;
 mod histories;
 mod jobs;
 mod joins;
+pub mod network;
 mod random;
 mod running;
 mod sample;
@@ -40,6 +49,8 @@ use libtest_mimic::Arguments;
 pub use libtest_mimic::Trial;
 use tally_engine::Engine;
 
+pub use joins::join;
+pub use network::Networked;
 pub use shared::linear;
 use stand::Stand;
 
@@ -86,6 +97,20 @@ pub fn trials<F: EngineFactory>(name: &str, factory: F) -> Vec<Trial> {
         ("verify", verify::cases::<F>()),
         ("shared", shared::cases::<F>()),
     ];
+    named(name, &factory, suites)
+}
+
+/// Every case for a store behind a network that fails, named as [`trials`] names them.
+pub fn network_trials<F: Networked>(name: &str, factory: F) -> Vec<Trial> {
+    let suites = [("cut", network::cut_cases::<F>()), ("network", network::cases::<F>())];
+    named(name, &Arc::new(factory), suites)
+}
+
+fn named<F: EngineFactory>(
+    name: &str,
+    factory: &Arc<F>,
+    suites: impl IntoIterator<Item = (&'static str, Vec<Case<F>>)>,
+) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (suite, cases) in suites {
         for (case, run) in cases {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tally_core::catalog::{BoardDef, LimitDef, ReadPolicy, Ties};
-use tally_core::command::{Batch, Call, Command, PutObject, Relate, Unrelate};
+use tally_core::command::{Add, Batch, Call, Command, PutObject, Relate, Toggle, Unrelate};
 use tally_core::meta::Meta;
-use tally_core::rows::{Edge, EdgeKey, ListKey, ReplayKey, Side, TotalKey};
+use tally_core::rows::{CountKey, Edge, EdgeKey, ListKey, ReplayKey, Side, TotalKey};
 use tally_core::time::Stamp;
-use tally_core::{Catalog, Name, ObjectId, RelationDef, SubjectId};
+use tally_core::{Catalog, KeyId, Name, ObjectId, RelationDef, SubjectId};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("a sample is a valid name")
@@ -67,6 +67,25 @@ pub(crate) fn react(relation: &str, to: &str, who: &str, kind: &str) -> Command 
 
 pub(crate) fn unrelate(relation: &str, to: &str, who: &str) -> Command {
     Command::from(Unrelate { relation: name(relation), object: object(to), subject: subject(who) })
+}
+
+pub(crate) fn toggle(relation: &str, to: &str, who: &str) -> Command {
+    let (object, subject) = (object(to), subject(who));
+    Command::from(Toggle { relation: name(relation), object, subject, kind: None, meta: None })
+}
+
+fn key(text: &str) -> KeyId {
+    KeyId::new(text).expect("a sample is a valid key")
+}
+
+/// Adds to a counter of views.
+pub(crate) fn add(to: &str, by: i64) -> Command {
+    Command::from(Add { counter: name("views"), key: key(to), by })
+}
+
+/// What that adds to.
+pub(crate) fn counter(of: &str) -> TotalKey {
+    TotalKey::Counter(CountKey { name: name("views"), key: key(of) })
 }
 
 pub(crate) fn put(id: &str, status: &str) -> Command {

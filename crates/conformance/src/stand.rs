@@ -23,6 +23,19 @@ impl<F: EngineFactory> Stand<F> {
         Self::new(self.factory.clone())
     }
 
+    /// The same place, told otherwise.
+    pub(crate) fn of(factory: Arc<F>, place: F::Place) -> Self {
+        Self { factory, place }
+    }
+
+    pub(crate) fn factory(&self) -> &Arc<F> {
+        &self.factory
+    }
+
+    pub(crate) fn place(&self) -> &F::Place {
+        &self.place
+    }
+
     /// Opens what is here.
     pub(crate) async fn open(&self) -> Arc<F::Engine> {
         let engine = self.factory.open(&self.place).await;

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use store_common::{Random, commit, copy_folder, files, numbered, numbered_len, numbered_rows, rows, tiny};
+use store_common::{Random, commit, copy_folder, files, hurt_copy, numbered, numbered_len, numbered_rows, rows, tiny};
 use tally_embedded::store::{Batch, SalvageReport, Store, StoreError, salvage};
 
 /// A store of `n` batches, closed.
@@ -147,18 +147,7 @@ fn whatever_is_cut_or_altered_salvage_ends_with_a_store() {
     store_of(300, whole.path());
     let mut random = Random(7);
     for round in 0..60 {
-        let hurt = tempfile::tempdir().unwrap();
-        copy_folder(whole.path(), hurt.path());
-        let all = files(hurt.path());
-        let path = &all[random.below(all.len())];
-        let mut bytes = std::fs::read(path).unwrap();
-        let at = random.below(bytes.len());
-        if round % 2 == 0 || bytes.is_empty() {
-            bytes.truncate(at);
-        } else {
-            bytes[at] ^= 1 << random.below(8);
-        }
-        std::fs::write(path, bytes).unwrap();
+        let (hurt, path) = hurt_copy(whole.path(), round % 2 == 0, &mut random);
         let (store, report, _target) = saved(hurt.path());
         if report.lost.is_empty() {
             // Cut at its end, the log is merely shorter.

@@ -6,7 +6,7 @@ mod store_common;
 
 use std::path::{Path, PathBuf};
 
-use store_common::{Random, commit, copy_folder, files, numbered, numbered_len, tiny};
+use store_common::{Random, commit, copy_folder, files, hurt_copy, numbered, numbered_len, tiny};
 use tally_embedded::store::{Batch, Options, Store, StoreError};
 
 /// A folder as a crash leaves it after `n` durable batches: copied while the store is open.
@@ -114,18 +114,7 @@ fn cut_or_altered_files_anywhere_never_panic_and_never_show_a_moment_that_never_
     crashed(300, tiny(), whole.path());
     let mut random = Random(1);
     for round in 0..120 {
-        let hurt = tempfile::tempdir().unwrap();
-        copy_folder(whole.path(), hurt.path());
-        let all = files(hurt.path());
-        let path = &all[random.below(all.len())];
-        let mut bytes = std::fs::read(path).unwrap();
-        let at = random.below(bytes.len());
-        if round % 2 == 0 || bytes.is_empty() {
-            bytes.truncate(at);
-        } else {
-            bytes[at] ^= 1 << random.below(8);
-        }
-        std::fs::write(path, bytes).unwrap();
+        let (hurt, _) = hurt_copy(whole.path(), round % 2 == 0, &mut random);
         // An altered table may open; reading it is then an error, never another row.
         if let Ok(store) = open(hurt.path())
             && let Ok(report) = store.check(|_, _| {})

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tally_conformance::{EngineFactory, run, trials};
+use tally_conformance::{EngineFactory, Networked, network_trials, run, trials};
 use tally_postgres::{Options, Postgres};
+use tally_testing::Proxy;
 
 struct Schemas;
 
@@ -28,6 +29,15 @@ impl EngineFactory for Schemas {
     }
 }
 
+impl Networked for Schemas {
+    fn behind(&self, place: &String, timeout_ms: u64) -> (Vec<Proxy>, String) {
+        let (proxy, url) = Proxy::before(place).expect("a proxy starts");
+        (vec![proxy], format!("{url}&timeout_ms={timeout_ms}"))
+    }
+}
+
 fn main() {
-    run(trials("postgres", Schemas))
+    let mut all = trials("postgres", Schemas);
+    all.extend(network_trials("postgres", Schemas));
+    run(all)
 }

@@ -4,23 +4,18 @@
 //! completely: every mistake with its place and what to do, not just the first.
 
 mod args;
-mod attendance;
-mod board;
 mod build;
-mod counter;
 mod declared;
 mod defaults;
 mod duration;
 mod file;
 mod judge;
-mod limit;
 mod load;
 mod problem;
 mod relations;
 pub mod schema;
 mod show;
 mod tables;
-mod unique;
 mod value;
 
 use std::net::SocketAddr;

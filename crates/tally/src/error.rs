@@ -1,6 +1,6 @@
 //! What can go wrong between a caller and the store.
 
-use tally_core::Refusal;
+use tally_core::{Refusal, Reply};
 use tally_engine::{Failure, StoreError};
 
 use crate::CopyError;
@@ -36,4 +36,9 @@ impl From<Failure> for Error {
             Failure::Stopping => Self::Stopping,
         }
     }
+}
+
+/// An answer as what it is to what was asked.
+pub(crate) fn typed<R: TryFrom<Reply>>(reply: Reply) -> Result<R, StoreError> {
+    reply.try_into().map_err(|_| StoreError::Broken("a command was answered as another".into()))
 }

@@ -44,6 +44,7 @@ use tokio::task::JoinHandle;
 pub use copy::{CopyError, CopyPhase, CopyProgress, CopyReport, copy, copy_rows};
 pub use engines::{AnyEngine, Opening, redacted};
 pub use error::Error;
+use error::typed;
 pub use keys::KeyRing;
 pub use live::{Hub, Subscription};
 pub use readable::Told;
@@ -217,8 +218,7 @@ impl<E: Engine> Tally<E> {
 
     /// Asks for something, as the system itself. What you ask with decides what you get.
     pub async fn ask<O: Operation>(&self, operation: O) -> Result<O::Reply, Error> {
-        let reply = self.apply(Call::system(operation)).await?.reply?;
-        reply.try_into().map_err(|_| Error::Store(StoreError::Broken("a command was answered as another".into())))
+        Ok(typed(self.apply(Call::system(operation)).await?.reply?)?)
     }
 
     /// Makes sure that an edge is there.

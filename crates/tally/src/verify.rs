@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use tally_core::Refusal;
-use tally_core::command::{Call, Command, PutRight, Recount, Repair, Step};
-use tally_core::reply::{JobReply, Reply};
+use tally_core::command::{Call, PutRight, Recount, Repair, Step};
+use tally_core::operation::Operation;
+use tally_core::reply::JobReply;
 use tally_core::rows::{DriftItem, EdgeKey, Job, JobId, Key, OrderKey, Round, Row, TotalKey, VerifyReport, Work};
 use tally_core::verify::Wrong;
 use tally_core::view::Wants;
 use tally_engine::{Engine, Failure, Finding, Mend, Runner, StoreError};
 
-use crate::Error;
+use crate::{Error, typed};
 
 /// Drifts and strays that a report spells out; the rest are counted.
 const REPORTED_MAX: usize = 1_000;
@@ -178,19 +179,23 @@ impl<E: Engine> Verifying<E> {
     }
 
     /// Has a command decided, however much is waiting: a whole recount stands behind it.
-    async fn apply(&self, command: Command) -> Result<Result<Reply, Refusal>, Error> {
-        loop {
+    async fn ask<O: Operation>(&self, operation: O) -> Result<Result<O::Reply, Refusal>, Error> {
+        let command = operation.into();
+        let reply = loop {
             match self.runner.apply(Call::system(command.clone())).await {
                 // Nothing was done.
                 Err(Failure::Overloaded) => tokio::time::sleep(RETRY_EVERY).await,
-                decided => return Ok(decided?.reply),
+                decided => break decided?.reply,
             }
+        };
+        match reply {
+            Ok(reply) => Ok(Ok(typed(reply)?)),
+            Err(refusal) => Ok(Err(refusal)),
         }
     }
 
     async fn step(&self, of: Round, step: Step) -> Result<JobReply, Error> {
-        let reply = self.apply(Command::from(Recount { of, step })).await??;
-        reply.try_into().map_err(|_| StoreError::Broken("a step was answered as another".into()).into())
+        self.ask(Recount { of, step }).await?.map_err(Into::into)
     }
 
     /// Recounts, and writes down how far it is.
@@ -220,10 +225,10 @@ impl<E: Engine> Verifying<E> {
     /// Mends what the round found. What cannot be mended is left, and the report says how much that is.
     async fn mend(&self, round: Round, found: Found) -> Result<u64, Error> {
         let mut repaired = 0;
-        let repairs = found.drifts.into_iter().map(|(total, by)| async move {
-            let command = Command::from(Repair { found_in: Some(round), total, by });
-            self.apply(command).await
-        });
+        let repairs = found
+            .drifts
+            .into_iter()
+            .map(|(total, by)| async move { self.ask(Repair { found_in: Some(round), total, by }).await });
         let mut repairs = stream::iter(repairs).buffer_unordered(REPAIRS_AT_ONCE);
         while let Some(reply) = repairs.next().await {
             match reply? {
@@ -250,13 +255,12 @@ impl<E: Engine> Verifying<E> {
     async fn put_right(&self, round: Round, wrong: Vec<Wrong>) -> Result<u64, Error> {
         let mut repaired = 0;
         let repairs = wrong.into_iter().map(|Wrong { fact, who, .. }| async move {
-            self.apply(Command::from(PutRight { found_in: Some(round), fact, who })).await
+            self.ask(PutRight { found_in: Some(round), fact, who }).await
         });
         let mut repairs = stream::iter(repairs).buffer_unordered(REPAIRS_AT_ONCE);
         while let Some(reply) = repairs.next().await {
             match reply? {
-                Ok(Reply::Done(done)) => repaired += u64::from(done.changed),
-                Ok(other) => unreachable!("what is put right is done, not {other:?}"),
+                Ok(done) => repaired += u64::from(done.changed),
                 Err(over @ (Refusal::Conflict(_) | Refusal::NotFound(_))) => return Err(over.into()),
                 Err(error) => tracing::error!(%error, "rows that do not agree could not be mended"),
             }

@@ -151,6 +151,18 @@ pub fn free_address() -> Result<SocketAddr> {
     Ok(listen()?.local_addr()?)
 }
 
+/// Starts something on a port that is free. Between looking for one and taking it, another process may have taken it: what
+/// fails with these words is tried on another.
+pub(crate) fn on_a_free_port(taken: &str, mut start: impl FnMut(SocketAddr) -> Result<()>) -> Result<()> {
+    for _ in 0..5 {
+        match start(free_address()?) {
+            Err(error) if error.to_string().contains(taken) => {}
+            ended => return ended,
+        }
+    }
+    bail!("found no free port")
+}
+
 /// Listens on a free address, see [`free_address`].
 pub(crate) fn listen() -> Result<TcpListener> {
     for attempt in 0..100 {

@@ -11,11 +11,14 @@ pub mod postgres;
 mod process;
 pub mod proxy;
 pub mod redis;
+mod shared;
 mod target;
+mod waiting;
 
 pub use child::{Server, free_address};
 pub use folder::{Folder, disk_bytes};
 pub use postgres::Postgres;
 pub use process::memory_bytes;
-pub use proxy::{Cut, Direction, Proxy};
+pub use proxy::{Cut, Direction, Proxy, holds, once};
 pub use redis::{Cluster, ClusterOptions, Redis};
+pub use waiting::until;

@@ -250,3 +250,14 @@ fn a_server_that_is_away_ends_the_connection() {
     let proxy = Proxy::start(nobody).unwrap();
     Client::connect(&proxy).expect_end();
 }
+
+#[test]
+fn a_url_is_told_as_it_is_through_the_proxy() {
+    for (before, after) in
+        [("postgres://app:word@", "/tally?sslmode=disable"), ("redis://", "?prefix=a"), ("redis://", "")]
+    {
+        let (proxy, url) = Proxy::before(&format!("{before}127.0.0.1:1{after}")).unwrap();
+        assert_eq!(url, format!("{before}{}{after}", proxy.address()));
+    }
+    assert!(Proxy::before("redis+cluster://127.0.0.1:1,127.0.0.1:2").is_err(), "it is before one server");
+}

@@ -77,10 +77,11 @@ fn names(pattern: &str, name: &str) -> bool {
     })
 }
 
-/// `_`, `other`, `Some(_)`, `(_, _)`, each with or without a condition.
+/// `_`, `other`, `Some(_)`, `Ok(other)`, `(_, _)`, each with or without a condition.
 fn takes_rest(pattern: &str) -> bool {
     let pattern = pattern.split(" if ").next().unwrap_or(pattern).trim();
-    let inner = pattern.strip_prefix("Some(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(pattern);
+    let wrapped = ["Some(", "Ok("].iter().find_map(|wrapper| pattern.strip_prefix(wrapper)?.strip_suffix(')'));
+    let inner = wrapped.unwrap_or(pattern);
     let parts = inner.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(inner);
     parts.split(',').all(|part| {
         let part = part.trim();
@@ -107,6 +108,12 @@ mod tests {
         );
         assert_eq!(
             found("fn a() {\n    match row {\n        Some(Row::Job(_)) => 1,\n        other => 2,\n    }\n}\n"),
+            1
+        );
+        assert_eq!(
+            found(
+                "fn a() {\n    match reply {\n        Ok(Reply::Done(_)) => 1,\n        Ok(other) => 2,\n        Err(_) => 3,\n    }\n}\n"
+            ),
             1
         );
         assert_eq!(

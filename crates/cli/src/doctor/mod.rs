@@ -1,5 +1,6 @@
 //! `tally doctor`: looks, says what it found, and what to do about it.
 
+mod far;
 mod postgres;
 mod redis;
 mod server;

@@ -5,13 +5,9 @@ use std::path::PathBuf;
 use indicatif::HumanCount;
 use tally::postgres::{Facts, Options, Postgres, SchemaFacts};
 
-use super::Report;
-use super::store::{Depth, recount};
+use super::store::Depth;
+use super::{Report, far};
 use crate::failure::Failure;
-use crate::target::Local;
-
-/// More than a network can explain.
-const CLOCK_APART_MS_MAX: i64 = 2_000;
 
 /// Looks at a database. Nothing in it is changed, and servers on it go on.
 pub(super) async fn examine(
@@ -28,8 +24,7 @@ pub(super) async fn examine(
     let facts = match facts {
         Ok(facts) => facts,
         Err(error) => {
-            let advice = "check the URL, the network, the password, and that PostgreSQL takes connections from here";
-            report.fail("reach", error.to_string(), advice);
+            far::unreachable("PostgreSQL", &error, report);
             return Ok(());
         }
     };
@@ -39,35 +34,19 @@ pub(super) async fn examine(
         Some(lacks) => report.fail("version", lacks, "give the URL of another database"),
         None => report.ok("version", format!("PostgreSQL {}", facts.version)),
     }
-    encryption(&facts, report);
+    let advice = "set sslmode=require in the URL, once PostgreSQL has a certificate";
+    far::encryption(facts.is_encrypted, facts.is_far, advice, report);
     tables(&facts, &schema, report);
     durability(&facts, report);
-    clock(&facts, report);
+    far::clock("the database's", facts.clock_ahead_ms, report);
     connections(&facts, pool, report);
     waiting(&facts, report);
     let Some(found) = facts.schema.as_ref().filter(|found| found.version.is_some()) else { return Ok(()) };
     company(found, report);
     if depth == Depth::Everything && facts.lacks.is_none() {
-        match Local::open(url, config).await {
-            Ok(local) => {
-                recount(&local, report).await;
-                local.close().await;
-            }
-            Err(error) => report.fail("open", error.text(), "do what it says"),
-        }
+        far::every_row(url, config, report).await;
     }
     Ok(())
-}
-
-fn encryption(facts: &Facts, report: &mut Report) {
-    match (facts.is_encrypted, facts.is_far) {
-        (true, _) => report.ok("encryption", "TLS"),
-        (false, false) => report.ok("encryption", "none, and none is needed on one machine"),
-        (false, true) => {
-            let advice = "set sslmode=require in the URL, once PostgreSQL has a certificate";
-            report.warn("encryption", "none: passwords and data can be read on the way", advice);
-        }
-    }
 }
 
 /// The schema and its tables, and what the role may do there.
@@ -116,16 +95,6 @@ fn durability(facts: &Facts, report: &mut Report) {
         report.warn("durability", "synchronous_commit is off: a crash may lose answered writes", advice);
     } else {
         report.ok("durability", format!("answered writes are on disk (synchronous_commit is {commit})"));
-    }
-}
-
-fn clock(facts: &Facts, report: &mut Report) {
-    let ahead = facts.clock_ahead_ms;
-    if ahead.abs() > CLOCK_APART_MS_MAX {
-        let found = format!("the database's clock is {ahead:+} ms from this machine's");
-        report.warn("clock", found, "set both, such as by NTP; the database's stamps, this one's judges tokens");
-    } else {
-        report.ok("clock", "the database's agrees with this machine's");
     }
 }
 

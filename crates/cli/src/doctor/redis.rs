@@ -5,13 +5,10 @@ use std::path::PathBuf;
 use indicatif::HumanBytes;
 use tally::redis::{Facts, Options, Redis};
 
-use super::store::{Depth, recount};
-use super::{Finding, Report};
+use super::store::Depth;
+use super::{Finding, Report, far};
 use crate::failure::Failure;
-use crate::target::Local;
 
-/// More than a network can explain.
-const CLOCK_APART_MS_MAX: i64 = 2_000;
 const DAY_MS: i64 = 86_400_000;
 /// Of the memory that it may use, in percent.
 const MEMORY_FULL: u64 = 80;
@@ -28,13 +25,13 @@ pub(super) async fn examine(
     let nodes = match engine.facts().await {
         Ok(nodes) => nodes,
         Err(error) => {
-            let advice = "check the URL, the network, the password, and that Redis takes connections from here";
-            report.fail("reach", error.to_string(), advice);
+            far::unreachable("Redis", &error, report);
             return Ok(());
         }
     };
     reach(&nodes, report);
-    encryption(&engine, report);
+    let advice = "write rediss:// in the URL, once Redis has a certificate";
+    far::encryption(engine.is_encrypted(), engine.is_far(), advice, report);
     let each = nodes.iter().map(|facts| (facts.node.as_str(), node(facts, engine.options())));
     report.findings.extend(together(each.collect()));
     let is_right = nodes.iter().all(|facts| facts.lacks(engine.options()).is_none());
@@ -43,13 +40,7 @@ pub(super) async fn examine(
         time(&engine, report).await;
     }
     if is_store && depth == Depth::Everything {
-        match Local::open(url, config).await {
-            Ok(local) => {
-                recount(&local, report).await;
-                local.close().await;
-            }
-            Err(error) => report.fail("open", error.text(), "do what it says"),
-        }
+        far::every_row(url, config, report).await;
     }
     Ok(())
 }
@@ -65,17 +56,6 @@ fn reach(nodes: &[Facts], report: &mut Report) {
     );
 }
 
-fn encryption(engine: &Redis, report: &mut Report) {
-    match (engine.is_encrypted(), engine.is_far()) {
-        (true, _) => report.ok("encryption", "TLS"),
-        (false, false) => report.ok("encryption", "none, and none is needed on one machine"),
-        (false, true) => {
-            let advice = "write rediss:// in the URL, once Redis has a certificate";
-            report.warn("encryption", "none: passwords and data can be read on the way", advice);
-        }
-    }
-}
-
 /// Everything about one node.
 fn node(facts: &Facts, options: &Options) -> Report {
     let mut report = Report::default();
@@ -84,7 +64,7 @@ fn node(facts: &Facts, options: &Options) -> Report {
     durability(facts, options, &mut report);
     replicas(facts, options, &mut report);
     memory(facts, &mut report);
-    clock(facts, &mut report);
+    far::clock("Redis'", facts.clock_ahead_ms, &mut report);
     report
 }
 
@@ -215,16 +195,6 @@ fn memory(facts: &Facts, report: &mut Report) {
     }
 }
 
-fn clock(facts: &Facts, report: &mut Report) {
-    let ahead = facts.clock_ahead_ms;
-    if ahead.abs() > CLOCK_APART_MS_MAX {
-        let found = format!("Redis' clock is {ahead:+} ms from this machine's");
-        report.warn("clock", found, "set both, such as by NTP; Redis' stamps, this one's judges tokens");
-    } else {
-        report.ok("clock", "Redis' agrees with this machine's");
-    }
-}
-
 /// The store's time goes its own way where a clock was wrong; see `tally_redis::TimeApart`.
 async fn time(engine: &Redis, report: &mut Report) {
     let found = match engine.time_apart().await {
@@ -238,7 +208,7 @@ async fn time(engine: &Redis, report: &mut Report) {
         let what =
             format!("the newest stamp in the store is {ahead:.1} days ahead: a clock was wrong when it was written");
         report.warn("time", what, "what was written then is listed as newer than it is, and jobs pass it over");
-    } else if found.time_ahead_ms.abs() > CLOCK_APART_MS_MAX {
+    } else if found.time_ahead_ms.abs() > far::CLOCK_APART_MS_MAX {
         let seconds = found.time_ahead_ms as f64 / 1_000.0;
         let what = format!("the store's time is {seconds:+.1} s from its node's clock, and is brought there slowly");
         report.warn("time", what, advice);

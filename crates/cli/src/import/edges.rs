@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tally::Error;
-use tally::core::command::{Batch, Call, Command, Rehearse, Relate, Unrelate};
+use tally::core::command::{Batch, Command, Rehearse, Relate, Unrelate};
 use tally::core::limits::{ATOMIC_COMMANDS_MAX, FEED_OBJECTS_MAX};
 use tally::core::query::{FeedAnswer, FeedQuery};
 use tally::core::reply::{EdgeReply, Reply};
@@ -38,6 +38,12 @@ pub(super) type Outcome = Result<EdgeReply, No>;
 pub(super) struct No {
     pub(super) code: String,
     pub(super) reason: String,
+}
+
+impl From<&Refusal> for No {
+    fn from(refusal: &Refusal) -> Self {
+        Self { code: refusal.code().name().into(), reason: refusal.to_string() }
+    }
 }
 
 /// Why a batch has no outcomes.
@@ -155,36 +161,32 @@ impl<'a> Edges<'a> {
 
 async fn applied(local: &Local, commands: &[Command], dry_run: bool) -> Result<Vec<Outcome>, Trouble> {
     let commands = commands.to_vec();
-    let call = Call::system(match dry_run {
-        true => Command::from(Rehearse { commands }),
-        false => Command::from(Batch { atomic: false, commands }),
-    });
-    let decided = match local.tally().apply(call).await {
-        Ok(decided) => decided,
-        Err(error @ Error::Overloaded) => return Err(Trouble::NotNow(error.into())),
-        Err(Error::Store(error)) if error.is_transient() => return Err(Trouble::NotNow(error.into())),
-        Err(error) => return Err(Trouble::Failed(error.into())),
+    let decided = match dry_run {
+        true => local.tally().ask(Rehearse { commands }).await,
+        false => local.tally().ask(Batch { atomic: false, commands }).await,
     };
-    let replies = match decided.reply {
-        Ok(Reply::Batch(replies)) => replies,
-        Ok(other) => unreachable!("a batch answers with a batch, not {other:?}"),
-        Err(refusal) => return Err(Trouble::Failed(refusal.into())),
+    let outcome = |reply| match reply {
+        Ok(reply) => edge(reply).map(Ok),
+        Err(refusal) => Ok(Err(No::from(&refusal))),
     };
-    let outcome = |reply: Result<Reply, Refusal>| match reply {
-        Ok(Reply::Relation(edge)) => Ok(edge),
-        Ok(other) => unreachable!("an edge command answers with an edge, not {other:?}"),
-        Err(refusal) => Err(No { code: refusal.code().name().into(), reason: refusal.to_string() }),
-    };
-    Ok(replies.into_iter().map(outcome).collect())
+    match decided {
+        Ok(replies) => replies.into_iter().map(outcome).collect(),
+        Err(error @ Error::Overloaded) => Err(Trouble::NotNow(error.into())),
+        Err(Error::Store(error)) if error.is_transient() => Err(Trouble::NotNow(error.into())),
+        Err(error) => Err(Trouble::Failed(error.into())),
+    }
+}
+
+/// What a command about an edge is answered with.
+fn edge(reply: Reply) -> Result<EdgeReply, Trouble> {
+    reply.try_into().map_err(|other| Trouble::Failed(Failure::new(format!("an edge was answered with {other:?}"))))
 }
 
 async fn posted(remote: &Remote, commands: &[Command], dry_run: bool) -> Result<Vec<Outcome>, Trouble> {
     let client = remote.client();
     let call = if dry_run { client.rehearse(commands) } else { client.batch_each(commands) };
     let outcome = |item| match item {
-        BatchItem::Reply(reply) => EdgeReply::try_from(*reply)
-            .map(Ok)
-            .map_err(|other| Trouble::Failed(Failure::new(format!("an edge was answered with {other:?}")))),
+        BatchItem::Reply(reply) => edge(*reply).map(Ok),
         BatchItem::Problem(problem) => Ok(Err(No { code: problem.code, reason: problem.detail })),
     };
     call.await.map_err(sorted)?.results.into_iter().map(outcome).collect()

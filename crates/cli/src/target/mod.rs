@@ -16,7 +16,7 @@ pub(super) use local::{Local, require_there};
 pub(super) use remote::Remote;
 
 use super::failure::Failure;
-use super::output::Json;
+use super::output::{Answer, Json};
 
 /// Where to work, and how to answer.
 #[derive(Debug, Clone, Args)]
@@ -42,6 +42,21 @@ pub(super) struct TargetArgs {
     /// Print the API's JSON instead of a table
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl TargetArgs {
+    /// Asks for a change, and nothing else.
+    pub(super) async fn write<O: Operation + Request>(&self, ask: &O) -> Result<Answer<O::Answer>, Failure> {
+        Ok(Answer::new(with(self, async |target| target.write(ask).await).await?, self.json))
+    }
+
+    /// Asks a question, and nothing else.
+    pub(super) async fn read<Q>(&self, ask: &Q) -> Result<Answer<<Q as Request>::Answer>, Failure>
+    where
+        Q: Question<Answer: Serialize> + Request,
+    {
+        Ok(Answer::new(with(self, async |target| target.read(ask).await).await?, self.json))
+    }
 }
 
 /// Where to work. Commands are written against this, so that each exists once.

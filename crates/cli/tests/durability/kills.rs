@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 
-use crate::load::{Writer, check_shared};
+use crate::load::{Writer, loaded};
 use crate::support::*;
 
 const CYCLES: usize = 24;
@@ -15,23 +15,8 @@ async fn every_answered_write_survives_every_kill() {
     let mut server = Server::start("").await;
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
     for cycle in 0..CYCLES {
-        let client = server.client();
-        let answered = AtomicUsize::new(0);
         let enough = 60 + cycle * 37 % 120;
-        let writing = join_all(writers.iter_mut().map(|writer| writer.run(&client, &answered)));
-        let killing = async {
-            until("enough writes are answered", async || (answered.load(Ordering::Relaxed) >= enough).then_some(()))
-                .await;
-            server.kill();
-        };
-        tokio::join!(writing, killing);
-        server.restart().await;
-        let client = server.client();
-        for writer in &mut writers {
-            writer.check(&client).await;
-        }
-        check_shared(&client, &writers).await;
-        client.verified().await;
+        loaded(&mut server, &mut writers, enough, async |server| server.kill()).await;
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures_util::future::join_all;
+
 use crate::support::*;
 
 /// Edges of each writer's own.
@@ -135,4 +137,29 @@ pub(crate) async fn check_shared(client: &Client, writers: &[Writer]) {
         }
     }
     assert!(made.values().all(|times| *times == 1), "an edge was made twice: {made:?}");
+}
+
+/// Has all of them write until enough is answered and `end` ends the server. Then starts it again, and everything has to be as
+/// they were told.
+pub(crate) async fn loaded(
+    server: &mut Server,
+    writers: &mut [Writer],
+    enough: usize,
+    end: impl AsyncFnOnce(&mut Server),
+) {
+    let client = server.client();
+    let answered = AtomicUsize::new(0);
+    let writing = join_all(writers.iter_mut().map(|writer| writer.run(&client, &answered)));
+    let ending = async {
+        until("enough writes are answered", async || (answered.load(Ordering::Relaxed) >= enough).then_some(())).await;
+        end(server).await;
+    };
+    tokio::join!(writing, ending);
+    server.restart().await;
+    let client = server.client();
+    for writer in writers.iter_mut() {
+        writer.check(&client).await;
+    }
+    check_shared(&client, writers).await;
+    client.verified().await;
 }

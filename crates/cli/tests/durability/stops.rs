@@ -1,10 +1,6 @@
 //! SIGTERM: what was accepted is answered, and what was answered is there.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use futures_util::future::join_all;
-
-use crate::load::{Writer, check_shared};
+use crate::load::{Writer, loaded};
 use crate::support::raw::{Raw, parse};
 use crate::support::*;
 
@@ -40,20 +36,9 @@ async fn stopping_under_load_loses_nothing_that_was_answered() {
     let mut server = Server::start("").await;
     let mut writers: Vec<Writer> = (0..6).map(Writer::new).collect();
     for _ in 0..3 {
-        let client = server.client();
-        let answered = AtomicUsize::new(0);
-        let writing = join_all(writers.iter_mut().map(|writer| writer.run(&client, &answered)));
-        let stopping = async {
-            until("enough writes are answered", async || (answered.load(Ordering::Relaxed) >= 60).then_some(())).await;
+        loaded(&mut server, &mut writers, 60, async |server| {
             server.stop().await;
-        };
-        tokio::join!(writing, stopping);
-        server.restart().await;
-        let client = server.client();
-        for writer in &mut writers {
-            writer.check(&client).await;
-        }
-        check_shared(&client, &writers).await;
-        client.verified().await;
+        })
+        .await;
     }
 }

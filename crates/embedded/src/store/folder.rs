@@ -130,18 +130,7 @@ impl Folder {
     /// Marks the store as created. Everything else must be on disk before.
     pub(super) fn write_format(&self) -> Result<()> {
         let (file, partial) = (self.path.join(FORMAT_FILE), self.path.join("FORMAT.partial"));
-        OpenOptions::new()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(&partial)
-            .and_then(|mut out| {
-                writeln!(out, "tally store format {FORMAT}")?;
-                out.sync_all()
-            })
-            .doing("write", &partial)?;
-        fs::rename(&partial, &file).doing("write", &file)?;
+        put_in_place(&partial, &file, format!("tally store format {FORMAT}\n").as_bytes())?;
         sync_folder(&self.path)
     }
 
@@ -179,6 +168,22 @@ pub(super) fn make_folder(path: &Path) -> Result<Vec<PathBuf>> {
 /// The folder that a path is in.
 pub(super) fn parent(path: &Path) -> PathBuf {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or_else(|| ".".into(), Path::to_path_buf)
+}
+
+/// Puts a whole file into place by way of another name; durable once its folder is synced.
+pub(super) fn put_in_place(partial: &Path, file: &Path, bytes: &[u8]) -> Result<()> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(partial)
+        .and_then(|mut out| {
+            out.write_all(bytes)?;
+            out.sync_all()
+        })
+        .doing("write", partial)?;
+    fs::rename(partial, file).doing("write", file)
 }
 
 /// Makes the names in a folder durable.

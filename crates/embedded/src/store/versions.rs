@@ -5,9 +5,8 @@
 //! before anything that either list names is removed or written over.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    fs::{self, File},
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -15,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     error::{Doing, Result, StoreError},
-    folder::sync_folder,
+    folder::{put_in_place, sync_folder},
     record::u64_at,
 };
 
@@ -65,18 +64,7 @@ pub(super) fn name(rows: &Path, id: u64, again: bool) -> Result<()> {
 /// Puts `current` into place; durable once the folder is synced.
 pub(super) fn write_current(rows: &Path, named: Named) -> Result<()> {
     let (path, partial) = (rows.join("current"), rows.join(CURRENT_PARTIAL));
-    OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&partial)
-        .and_then(|mut out| {
-            out.write_all(&named.encode())?;
-            out.sync_all()
-        })
-        .doing("write", &partial)?;
-    fs::rename(&partial, &path).doing("write", &path)
+    put_in_place(&partial, &path, &named.encode())
 }
 
 /// What the bytes of a file hash to.

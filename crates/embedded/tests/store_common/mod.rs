@@ -114,3 +114,20 @@ impl Random {
         (mixed ^ (mixed >> 31)) as usize % limit.max(1)
     }
 }
+
+/// A copy of a folder in which one file is cut, or has one bit altered; and which.
+pub(crate) fn hurt_copy(whole: &Path, is_cut: bool, random: &mut Random) -> (tempfile::TempDir, PathBuf) {
+    let hurt = tempfile::tempdir().unwrap();
+    copy_folder(whole, hurt.path());
+    let mut all = files(hurt.path());
+    let path = all.swap_remove(random.below(all.len()));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = random.below(bytes.len());
+    if is_cut || bytes.is_empty() {
+        bytes.truncate(at);
+    } else {
+        bytes[at] ^= 1 << random.below(8);
+    }
+    std::fs::write(&path, bytes).unwrap();
+    (hurt, path)
+}

@@ -294,11 +294,10 @@ fn is_broken(decided: &Decided) -> bool {
             _ => false,
         }
     }
-    match &decided.reply {
-        Err(refusal) => is_defect(refusal),
-        Ok(Reply::Batch(replies)) => replies.iter().any(|reply| reply.as_ref().is_err_and(is_defect)),
-        Ok(_) => false,
+    if let Ok(Reply::Batch(replies)) = &decided.reply {
+        return replies.iter().any(|reply| reply.as_ref().is_err_and(is_defect));
     }
+    decided.reply.as_ref().is_err_and(is_defect)
 }
 
 #[cfg(test)]

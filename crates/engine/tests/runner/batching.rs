@@ -12,8 +12,7 @@ use crate::support::{Bench, code, edge, elsewhere, like, name, object, relate, s
 
 #[tokio::test]
 async fn an_idle_runner_answers_at_the_cost_of_one_commit() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
+    let (engine, bench) = Bench::gated().await;
     let reply = bench.edge(like("alice")).await;
     assert!(reply.changed && reply.count == 1);
     assert_eq!((engine.loads.arrived(), engine.commits.arrived(), engine.settles.arrived()), (1, 1, 1));
@@ -21,11 +20,8 @@ async fn an_idle_runner_answers_at_the_cost_of_one_commit() {
 
 #[tokio::test]
 async fn what_waits_is_decided_in_one_commit() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let waiting = bench.queue((0..50).map(|n| like(&format!("s{n}")))).await;
     engine.commits.open();
     assert_eq!(edge(first.await.unwrap()).count, 1);
@@ -40,11 +36,8 @@ async fn what_waits_is_decided_in_one_commit() {
 
 #[tokio::test]
 async fn the_next_batch_is_decided_while_the_first_settles() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.settles.close();
-    let first = bench.send(like("alice"));
-    engine.settles.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.settles, like("alice")).await;
     // Decided on what the first has done, though the first is not durable and not answered.
     let second = bench.send(unlike("alice"));
     engine.commits.has_seen(2).await;
@@ -68,11 +61,8 @@ async fn the_next_batch_is_decided_while_the_first_settles() {
 /// the like is durable.
 #[tokio::test]
 async fn an_answer_without_a_write_waits_for_what_it_was_decided_on() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.settles.close();
-    let first = bench.send(like("alice"));
-    engine.settles.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.settles, like("alice")).await;
     let again = bench.send(like("alice"));
     engine.loads.has_seen(2).await;
     engine.settles.let_one_through();
@@ -116,9 +106,7 @@ async fn a_batch_that_is_too_large_for_the_rest_goes_next_and_alone() {
     let engine = Arc::new(Gated::default());
     let options = RunnerOptions { batch_commands_max: 8, ..RunnerOptions::default() };
     let bench = Bench::with(&engine, ManualClock::at(1_000), options).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let many = |prefix: &str, many: usize| {
         Command::from(Batch { atomic: true, commands: (0..many).map(|n| like(&format!("{prefix}{n}"))).collect() })
     };
@@ -135,11 +123,8 @@ async fn a_batch_that_is_too_large_for_the_rest_goes_next_and_alone() {
 
 #[tokio::test]
 async fn a_refusal_does_not_harm_the_batch() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let mut calls = bench
         .queue([
             like("alice"),
@@ -164,8 +149,7 @@ async fn a_refusal_does_not_harm_the_batch() {
 /// A hundred likes in a hundred milliseconds.
 #[tokio::test]
 async fn a_hundred_likes_of_one_subject_are_one_write() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
+    let (engine, bench) = Bench::gated().await;
     engine.loads.close();
     let calls: Vec<_> = (0..100).map(|_| bench.send(like("bot"))).collect();
     until(|| engine.loads.arrived() == 1).await;
@@ -210,11 +194,8 @@ async fn a_large_batch_answers_as_its_commands_would_one_by_one() {
         expected.push((reply.active, reply.changed, reply.count));
     }
 
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.commits.close();
-    let first = bench.send(relate("like", "post:99", "first"));
-    engine.commits.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.commits, relate("like", "post:99", "first")).await;
     let calls = bench.queue(commands).await;
     engine.loads.close();
     engine.commits.open();

@@ -1,7 +1,6 @@
 //! Another server on the same store: decided again, in halves if it must be, and told what the
 //! counts really became.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tally_core::Command;
@@ -10,13 +9,11 @@ use tally_core::reply::Reply;
 use tally_core::rows::Key;
 use tally_engine::{Engine, Failure, Range};
 
-use crate::gated::Gated;
 use crate::support::{Bench, count, count_of, edge, edge_key, elsewhere, has, like, relate, subject};
 
 #[tokio::test]
 async fn a_conflict_is_decided_again_on_what_is_there_then() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
+    let (engine, bench) = Bench::gated().await;
     *engine.meddler.lock().unwrap() = Some(Box::new(|memory| elsewhere(memory, like("alice"))));
     let reply = bench.edge(like("alice")).await;
     assert!(reply.active && !reply.changed && reply.count == 1, "the other server was first: {reply:?}");
@@ -26,8 +23,7 @@ async fn a_conflict_is_decided_again_on_what_is_there_then() {
 
 #[tokio::test]
 async fn a_limit_is_decided_again_when_its_total_has_moved() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
+    let (engine, bench) = Bench::gated().await;
     *engine.meddler.lock().unwrap() = Some(Box::new(|memory| elsewhere(memory, relate("pin", "post:2", "alice"))));
     let decided = bench.apply(relate("pin", "post:1", "alice")).await.unwrap();
     assert_eq!(decided.reply.unwrap_err().code(), "limit_exceeded");
@@ -36,8 +32,7 @@ async fn a_limit_is_decided_again_when_its_total_has_moved() {
 
 #[tokio::test]
 async fn counts_in_answers_are_those_after_the_commit() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
+    let (engine, bench) = Bench::gated().await;
     *engine.meddler.lock().unwrap() = Some(Box::new(|memory| elsewhere(memory, like("bob"))));
     let commands = vec![like("alice"), like("alice"), like("carol"), relate("like", "post:2", "alice")];
     let decided = bench.apply(Command::from(Batch { atomic: true, commands })).await.unwrap();
@@ -55,11 +50,8 @@ async fn counts_in_answers_are_those_after_the_commit() {
 /// Every commit of two or more is refused: each command gets through alone.
 #[tokio::test]
 async fn a_batch_that_keeps_conflicting_is_split() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let calls = bench.queue((0..6).map(|n| like(&format!("s{n}")))).await;
     *engine.contested.lock().unwrap() = Some(Key::Edge(edge_key("like", "post:1", "s3")));
     engine.commits.open();
@@ -83,11 +75,8 @@ async fn a_batch_that_keeps_conflicting_is_split() {
 
 #[tokio::test]
 async fn splitting_keeps_the_order() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let calls = bench.queue((0..8).map(|n| like(&format!("s{n}")))).await;
     engine.commits.let_one_through();
     first.await.unwrap().unwrap();
@@ -108,8 +97,7 @@ async fn splitting_keeps_the_order() {
 /// A command that names a new row by a fresh id finds it loaded when it is decided again.
 #[tokio::test]
 async fn a_job_begins_also_after_a_conflict() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
+    let (engine, bench) = Bench::gated().await;
     engine.conflicts.store(2, Ordering::SeqCst);
     let decided = bench.apply(Command::from(Forget { subject: subject("alice") })).await.unwrap();
     let Ok(Reply::Job(job)) = decided.reply else { panic!("a job") };
@@ -124,11 +112,8 @@ async fn a_job_begins_also_after_a_conflict() {
 
 #[tokio::test]
 async fn batches_are_smaller_after_a_conflict_and_grow_again() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let calls = bench.queue((0..400).map(|n| like(&format!("s{n}")))).await;
     *engine.meddler.lock().unwrap() = Some(Box::new(|memory| elsewhere(memory, like("first"))));
     engine.commits.open();

@@ -10,16 +10,12 @@ use tally_engine::clock::ManualClock;
 use tally_engine::memory::Memory;
 use tally_engine::{Failure, Runner, RunnerOptions, Settled};
 
-use crate::gated::Gated;
 use crate::support::{Bench, catalog, count, edge, edge_key, has, like, name, relate, until};
 
 #[tokio::test]
 async fn a_caller_that_has_gone_is_skipped() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let mut calls = bench.queue(["stays", "goes", "stays too"].map(like)).await;
     let goes = calls.remove(1);
     goes.abort();
@@ -37,11 +33,8 @@ async fn a_caller_that_has_gone_is_skipped() {
 /// Gone after the decision: what was committed stands.
 #[tokio::test]
 async fn a_caller_that_goes_too_late_changes_nothing() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.settles.close();
-    let call = bench.send(like("alice"));
-    engine.settles.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let call = bench.held_at(&engine.settles, like("alice")).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
     engine.settles.open();
@@ -50,11 +43,8 @@ async fn a_caller_that_goes_too_late_changes_nothing() {
 
 #[tokio::test]
 async fn stopping_answers_what_was_accepted() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let (engine, bench) = Bench::gated().await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let calls = bench.queue((0..20).map(|n| like(&format!("s{n}")))).await;
     let Bench { runner, done, .. } = bench;
     drop(runner);
@@ -141,8 +131,7 @@ fn newest_first(memory: &Memory) -> Vec<String> {
 /// What is told comes before the answer, so that whoever reads an answer can rely on it.
 #[tokio::test]
 async fn a_batch_is_told_before_it_is_answered() {
-    let engine = Arc::new(Gated::default());
-    let bench = Bench::start(&engine).await;
+    let (_engine, bench) = Bench::gated().await;
     for n in 1..=3 {
         bench.edge(like(&format!("s{n}"))).await;
         assert_eq!(bench.told().len(), n);

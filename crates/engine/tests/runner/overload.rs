@@ -23,9 +23,7 @@ async fn full(engine: &Arc<Gated>, queue_commands_max: usize) -> Bench {
 async fn past_the_limit_of_the_queue_a_call_is_turned_away_at_once() {
     let engine = Arc::new(Gated::default());
     let bench = full(&engine, 10).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let waiting = bench.queue((0..10).map(|n| like(&format!("s{n}")))).await;
     for n in 0..5 {
         // Answered while the store is stuck: nothing of it was done, or ever will be.
@@ -46,9 +44,7 @@ async fn past_the_limit_of_the_queue_a_call_is_turned_away_at_once() {
 async fn commands_inside_batches_are_counted_singly() {
     let engine = Arc::new(Gated::default());
     let bench = full(&engine, 10).await;
-    engine.commits.close();
-    let first = bench.send(like("first"));
-    engine.commits.has_seen(1).await;
+    let first = bench.held_at(&engine.commits, like("first")).await;
     let calls = bench.queue([many("a", 6)]).await;
     assert_eq!(bench.apply(many("b", 5)).await, Err(Failure::Overloaded));
     let rest = bench.queue([many("c", 4)]).await;

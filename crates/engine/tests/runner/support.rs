@@ -14,6 +14,8 @@ use tally_engine::memory::Memory;
 use tally_engine::{Clock, Engine, Failure, Runner, RunnerOptions, Seen, Settled};
 use tokio::task::JoinHandle;
 
+use crate::gated::{Gate, Gated};
+
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
@@ -83,6 +85,21 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) async fn start<E: Engine>(engine: &Arc<E>) -> Self {
         Self::with(engine, ManualClock::at(1_000), RunnerOptions::default()).await
+    }
+
+    /// A runner behind gates.
+    pub(crate) async fn gated() -> (Arc<Gated>, Self) {
+        let engine = Arc::new(Gated::default());
+        let bench = Self::start(&engine).await;
+        (engine, bench)
+    }
+
+    /// Closes a gate, and queues a command that has come there when this returns.
+    pub(crate) async fn held_at(&self, gate: &Gate, command: Command) -> JoinHandle<Result<Decided, Failure>> {
+        gate.close();
+        let held = self.send(command);
+        gate.has_seen(1).await;
+        held
     }
 
     pub(crate) async fn with<E: Engine>(engine: &Arc<E>, clock: impl Clock, options: RunnerOptions) -> Self {

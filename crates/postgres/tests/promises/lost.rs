@@ -1,93 +1,14 @@
-//! Commits whose answers are lost: looked up, told as they were, and never done afterwards.
+//! Commits whose answers are lost, as they meet their look-up: before it, during it, and after it.
 
 use std::process::Command;
 use std::sync::Arc;
 
-use tally_core::rows::Changes;
-use tally_core::time::Stamp;
-use tally_core::view::Wants;
-use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Mend, Nature, Page, Range, Seen,
-    StoreError, SystemClock,
-};
-use tally_postgres::Postgres;
-use tally_testing::{Cut, Direction};
-use tokio::sync::Mutex;
-use tokio::sync::oneshot::{Receiver, Sender, channel};
+use tally_conformance::network::Stopping;
+use tally_engine::SystemClock;
+use tally_testing::{Cut, Direction, holds, once};
 
-use crate::network::{holds, once, proxied};
+use crate::network::proxied;
 use crate::support::{Outsider, Store, engine, unavailable, unique, until, with_schema};
-
-/// An engine that stops once, between what is loaded and what is committed on it.
-struct Stopping {
-    inner: Arc<Postgres>,
-    stop: Mutex<Option<(Sender<()>, Receiver<()>)>>,
-}
-
-/// Where it stops: says when it is there, and lets it go on.
-struct Stop {
-    reached: Receiver<()>,
-    go_on: Sender<()>,
-}
-
-impl Stopping {
-    async fn on(url: &str) -> (Arc<Store<Self>>, impl AsyncFn() -> Stop) {
-        let engine = Arc::new(Self { inner: engine(url), stop: Mutex::new(None) });
-        let store = Arc::new(Store::on(engine.clone(), SystemClock).await);
-        let arm = async move || {
-            let ((reach, reached), (go_on, going)) = (channel(), channel());
-            *engine.stop.lock().await = Some((reach, going));
-            Stop { reached, go_on }
-        };
-        (store, arm)
-    }
-}
-
-impl Engine for Stopping {
-    async fn prepare(&self) -> Result<Stamp, StoreError> {
-        self.inner.prepare().await
-    }
-
-    async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
-        self.inner.load(wants).await
-    }
-
-    async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
-        if let Some((reach, going)) = self.stop.lock().await.take() {
-            reach.send(()).unwrap();
-            going.await.unwrap();
-        }
-        self.inner.commit(seen, changes).await
-    }
-
-    async fn settle(&self, mark: Mark) -> Result<(), StoreError> {
-        self.inner.settle(mark).await
-    }
-
-    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
-        self.inner.scan(range, limit).await
-    }
-
-    async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
-        self.inner.audit(tell).await
-    }
-
-    async fn ping(&self) -> Result<(), StoreError> {
-        self.inner.ping().await
-    }
-
-    fn nature(&self) -> Nature {
-        self.inner.nature()
-    }
-
-    fn follower(&self) -> Option<&Follower> {
-        self.inner.follower()
-    }
-
-    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
-        self.inner.mend(what).await
-    }
-}
 
 /// A process of the database that stands still, until this goes.
 struct Frozen(i64);
@@ -111,38 +32,15 @@ fn signal(name: &str, pid: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_answer_was_swallowed_is_found() {
-    let (proxy, url, direct) = proxied("");
-    let (store, arm) = Stopping::on(&url).await;
-    let outside = Outsider::of(&direct).await;
-    store.like("post:1", "before").await.unwrap();
-    let stop = arm().await;
-    let calling = tokio::spawn({
-        let store = store.clone();
-        async move { store.like("post:1", "alice").await }
-    });
-    stop.reached.await.unwrap();
-    proxy.drop_answers();
-    stop.go_on.send(()).unwrap();
-    let sql = "SELECT count(*) FROM edge WHERE subject = 'alice'";
-    until("it is there", async || (outside.number(sql).await == 1).then_some(())).await;
-    let commits = outside.commits().await;
-    proxy.pass();
-    let edge = calling.await.unwrap().unwrap();
-    assert_eq!((edge.changed, edge.active, edge.count), (true, true, 2));
-    assert_eq!(outside.commits().await, commits, "it was not done again");
-    assert_eq!(store.assert_sound().await, 2);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_arrives_after_it_was_looked_up_is_refused() {
     let postgres = tally_testing::Postgres::start(Default::default()).unwrap();
     let late = unique();
     let url = with_schema(&postgres.url(), &format!("&timeout_ms=500&application_name={late}"));
-    let (store, arm) = Stopping::on(&url).await;
+    let stopping = Stopping::new(engine(&url));
+    let store = Arc::new(Store::on(stopping.clone(), SystemClock).await);
     let outside = Outsider::of(&url).await;
     store.like("post:1", "before").await.unwrap();
-    let stop = arm().await;
+    let stop = stopping.arm().await;
     let calling = tokio::spawn({
         let store = store.clone();
         async move { store.like("post:1", "alice").await }

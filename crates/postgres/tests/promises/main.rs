@@ -6,7 +6,6 @@ mod access;
 mod clocks;
 mod counting;
 mod disk;
-mod ledger;
 mod locks;
 mod lost;
 mod names;

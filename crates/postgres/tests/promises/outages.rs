@@ -1,14 +1,14 @@
 //! A database that goes away and comes back under load.
 
+use tally_conformance::network::Hands;
 use tally_engine::Engine;
 use tally_testing::Postgres;
 
-use crate::ledger::Hands;
 use crate::support::{Store, until, with_schema};
 
 async fn under_load(postgres: &Postgres) -> (Store, Hands) {
     let store = Store::open(&with_schema(&postgres.url(), "&timeout_ms=500")).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(100).await;
     (store, hands)
 }
@@ -21,7 +21,7 @@ async fn a_restart_under_load_loses_nothing() {
         postgres.restart().unwrap();
         hands.until_answered(100).await;
     }
-    hands.check(&store).await;
+    store.check(hands).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -35,7 +35,7 @@ async fn a_kill_under_load_loses_nothing_that_was_answered() {
         postgres.start_again().unwrap();
         hands.until_answered(100).await;
     }
-    hands.check(&store).await;
+    store.check(hands).await;
     until("it is well again", async || store.engine.ping().await.ok()).await;
 }
 
@@ -50,5 +50,5 @@ async fn a_database_that_stands_still_is_unavailable_until_it_goes_on() {
         postgres.resume().unwrap();
         hands.until_answered(100).await;
     }
-    hands.check(&store).await;
+    store.check(hands).await;
 }

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
+use tally_conformance::network::Hands;
 use tally_core::catalog::ReadPolicy;
-use tally_core::command::{Call, Command, Relate, Toggle, Unrelate};
+use tally_core::command::{Call, Command, Relate, Unrelate};
 use tally_core::reply::{EdgeReply, Reply};
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
 use tally_core::{Catalog, Name, ObjectId, RelationDef, SubjectId};
 use tally_engine::{Clock, Engine, Failure, Finding, Runner, RunnerOptions, StoreError, SystemClock};
 use tally_postgres::{Options, Postgres};
+pub(crate) use tally_testing::until;
 use tokio::task::JoinHandle;
 use tokio_postgres::NoTls;
-
-/// How long anything at all may take before a test calls it broken.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A word that no other test has.
 pub(crate) fn unique() -> String {
@@ -96,6 +94,17 @@ impl<E: Engine> Store<E> {
         audited.edges
     }
 
+    /// Load on it, until that is checked.
+    pub(crate) fn hands(&self) -> Hands {
+        Hands::on(&self.runner, "hand")
+    }
+
+    /// What the hands were told is there, and everything adds up.
+    pub(crate) async fn check(&self, hands: Hands) {
+        hands.check(&*self.engine).await;
+        self.assert_sound().await;
+    }
+
     /// Waits until nothing is left to answer.
     pub(crate) async fn stop(self) -> Arc<E> {
         drop(self.runner);
@@ -120,11 +129,6 @@ pub(crate) fn relate(relation: &str, to: &str, who: &str) -> Command {
 pub(crate) fn unrelate(relation: &str, to: &str, who: &str) -> Command {
     let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
     Command::from(Unrelate { relation: name(relation), object, subject })
-}
-
-pub(crate) fn toggle(to: &str, who: &str) -> Command {
-    let (object, subject) = (ObjectId::new(to).unwrap(), SubjectId::new(who).unwrap());
-    Command::from(Toggle { relation: name("like"), object, subject, kind: None, meta: None })
 }
 
 pub(crate) fn edge(reply: Reply) -> EdgeReply {
@@ -176,18 +180,5 @@ impl Outsider {
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{application}' AND wait_event_type = 'Lock'"
         );
         until("it waits for a lock", async || (self.number(&sql).await == backends).then_some(())).await;
-    }
-}
-
-/// Asks again and again until there is an answer; panics with `what` when there never is one.
-pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    let mut again = tokio::time::interval(Duration::from_millis(5));
-    loop {
-        again.tick().await;
-        if let Some(answer) = ask().await {
-            return answer;
-        }
-        assert!(started.elapsed() < PATIENCE, "waited in vain: {what}");
     }
 }

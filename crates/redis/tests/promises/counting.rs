@@ -1,18 +1,13 @@
-//! Counters and boards where Redis is special: ends of numbers, lost answers, ties.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+//! Counters and boards where Redis is special: ends of numbers, ties.
 
 use tally_core::reply::Reply;
 use tally_core::rows::{BoardKey, Change, Changes, CountKey, Key, Row, Score, ScoreKey, Standing, TotalKey};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
 use tally_core::{KeyId, SubjectId};
-use tally_engine::{CommitError, Engine, Failure, Mark, Seen};
+use tally_engine::{CommitError, Engine, Mark, Seen};
 use tally_redis::Redis;
-use tally_testing::{Cut, Direction};
 
-use crate::network::{holds, once, proxied};
 use crate::support::{Store, count, engine, name, shared, shared_cluster};
 
 fn counter(key: &str) -> CountKey {
@@ -95,35 +90,6 @@ async fn what_overflows_is_refused_and_what_fits_is_done() {
         assert_eq!(value_of(store.apply(count("post:1", -1)).await.unwrap()), i64::MAX - 1);
         assert_eq!(value(&store.engine, "post:1").await, i64::MAX - 1);
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_addition_whose_answer_is_lost_counts_once() -> Result<(), Failure> {
-    let (proxy, url, direct) = proxied("");
-    let (store, outside) = (Store::open(&url).await, engine(&direct));
-    let mut expected = 0;
-    for cut in [Cut::Before, Cut::After] {
-        for side in [Direction::Request, Direction::Answer] {
-            let hit = Arc::new(AtomicBool::new(false));
-            let told = hit.clone();
-            let cutting = once(move |direction, bytes| {
-                let found = match side {
-                    Direction::Request => direction == side && holds(bytes, "alone") && holds(bytes, ":t:{"),
-                    Direction::Answer => direction == side && holds(bytes, "done"),
-                };
-                told.fetch_or(found, Ordering::SeqCst);
-                found
-            });
-            proxy.cut_when(cut, cutting);
-            let reply = store.apply(count("post:1", 3)).await?;
-            expected += 3;
-            assert!(matches!(&reply, Reply::Counter(reply) if reply.value == expected), "{cut:?} {side:?}: {reply:?}");
-            assert!(hit.load(Ordering::SeqCst), "{cut:?} {side:?}: nothing was cut");
-            proxy.pass();
-            assert_eq!(value(&outside, "post:1").await, expected, "{cut:?} {side:?}");
-        }
-    }
-    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,12 +8,12 @@ use tally_testing::Redis;
 use tally_testing::redis::Options;
 use tokio::task::JoinSet;
 
-use crate::ledger::{Hands, POSTS};
 use crate::support::{Store, blocking, edge, relate, until};
+use tally_conformance::network::{Hands, POSTS};
 
 async fn under_load(redis: &Redis) -> (Store, Hands) {
     let store = Store::open(&format!("{}?timeout_ms=400", redis.url())).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(100).await;
     (store, hands)
 }
@@ -34,7 +34,7 @@ async fn a_kill_loses_nothing_that_was_answered_when_every_write_is_synced() {
         blocking(|| redis.start_again()).unwrap();
         hands.until_answered(100).await;
     }
-    hands.check(&store).await;
+    store.check(hands).await;
     for post in POSTS {
         assert_eq!(store.count(post).await.unwrap(), length(&redis, post));
     }
@@ -49,7 +49,7 @@ async fn a_restart_under_load_loses_nothing() {
         blocking(|| redis.restart()).unwrap();
         hands.until_answered(100).await;
     }
-    hands.check(&store).await;
+    store.check(hands).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +63,7 @@ async fn a_redis_that_stands_still_is_unavailable_until_it_goes_on() {
         redis.go_on().unwrap();
         hands.until_answered(100).await;
     }
-    hands.check(&store).await;
+    store.check(hands).await;
 }
 
 /// Likes one after another, each of somebody new, until a call fails. Gives how many of each hand were answered.

@@ -6,8 +6,8 @@ use tally_engine::{Engine, Finding};
 use tally_testing::redis::Options;
 use tally_testing::{Cluster, ClusterOptions};
 
-use crate::ledger::{Hands, POSTS, wrong};
 use crate::support::{Store, blocking, count, unavailable, until};
+use tally_conformance::network::{POSTS, wrong};
 
 /// The node that has the likes of a post.
 fn master_of(cluster: &Cluster, post: &str) -> usize {
@@ -22,7 +22,7 @@ async fn a_master_that_is_killed_takes_nothing_along_that_its_replica_was_waited
 async fn survives_the_death_of_masters(options: ClusterOptions) {
     let mut cluster = blocking(|| Cluster::start(options)).unwrap();
     let store = Store::open(&format!("{}?wait_replicas=1&timeout_ms=1000", cluster.url())).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(100).await;
     for round in 0..2 {
         let master = blocking(|| master_of(&cluster, "post:0"));
@@ -34,7 +34,7 @@ async fn survives_the_death_of_masters(options: ClusterOptions) {
         hands.until_answered(100).await;
         println!("round {round}: {} calls failed so far", hands.failed());
     }
-    hands.check(&store).await;
+    store.check(hands).await;
     until("it is well again", async || store.engine.ping().await.ok()).await;
 }
 
@@ -44,14 +44,14 @@ async fn survives_the_death_of_masters(options: ClusterOptions) {
 async fn what_a_master_takes_along_is_of_the_last_moments_and_the_audit_names_what_is_torn() {
     let mut cluster = blocking(|| Cluster::start(ClusterOptions::default())).unwrap();
     let store = Store::open(&format!("{}?timeout_ms=1000", cluster.url())).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(200).await;
     let master = blocking(|| master_of(&cluster, "post:0"));
     let before = Instant::now();
     blocking(|| cluster.kill(master)).unwrap();
     blocking(|| cluster.wait_for_failover(master)).unwrap();
     hands.until_answered(100).await;
-    let lost = wrong(&store, hands.end().await).await;
+    let lost = wrong(&*store.engine, hands.end().await).await;
     let (found, edges) = store.findings().await;
     println!("{} answers lost, {} findings, {edges} edges", lost.len(), found.len());
     for (edge, since) in &lost {
@@ -82,7 +82,7 @@ async fn all_nodes_at_once_lose_nothing_when_every_write_is_synced() {
     let options = ClusterOptions { node: Options::durable(), ..ClusterOptions::default() };
     let mut cluster = blocking(|| Cluster::start(options)).unwrap();
     let store = Store::open(&format!("{}?timeout_ms=1000", cluster.url())).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(100).await;
     for _ in 0..2 {
         blocking(|| {
@@ -92,7 +92,7 @@ async fn all_nodes_at_once_lose_nothing_when_every_write_is_synced() {
         });
         hands.until_answered(100).await;
     }
-    hands.check(&store).await;
+    store.check(hands).await;
 }
 
 /// A commit that is sent again finds that it was done. It must not be answered before the replica has it; from 7.2 on

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
+use tally_conformance::network::Stopping;
 use tally_core::command::{Batch, Command, Forget};
 use tally_core::reply::Reply;
 use tally_core::rows::{CountKey, TotalKey};
@@ -12,8 +13,7 @@ use tally_core::{KeyId, SubjectId};
 use tally_engine::{Engine, Finding, Range};
 use tally_testing::{Cluster, ClusterOptions};
 
-use crate::lost::Stopping;
-use crate::support::{Store, blocking, count, counted, name, relate, unrelate, until};
+use crate::support::{Store, blocking, count, counted, engine, name, relate, unrelate, until};
 
 /// Everything that a node is asked from now on, as `MONITOR` tells it.
 pub(crate) struct Heard(Arc<Mutex<Vec<Vec<String>>>>);
@@ -221,8 +221,9 @@ async fn a_late_end_of_an_unlike_does_not_take_away_the_like_after_it() {
     let list = "tally:o:{post:1}:like";
     assert_eq!(ask(list, &["ZREM", list, "alice"]), "1");
     let url = cluster.url();
-    let (liking, arm) = Stopping::on(&url).await;
-    let stop = arm().await;
+    let stopping = Stopping::new(engine(&url));
+    let liking = Store::on(stopping.clone()).await;
+    let stop = stopping.arm().await;
     let like = tokio::spawn(async move { liking.like("post:1", "alice").await });
     stop.reached.await.unwrap();
     assert_eq!(send(&cluster, node, &dead), "done");

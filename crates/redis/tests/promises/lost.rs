@@ -1,94 +1,14 @@
-//! Commits whose answers are lost: told as they were, done once, and never done afterwards.
+//! Commits that arrive late or twice: done once, and never done after they were called off.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tally_core::rows::Changes;
-use tally_core::time::Stamp;
-use tally_core::view::Wants;
-use tally_engine::{
-    Audited, CommitError, Committed, Engine, Finding, Follower, Loaded, Mark, Mend, Nature, Page, Range, Seen,
-    StoreError,
-};
-use tally_redis::Redis;
-use tally_testing::{Cut, Direction, Proxy};
-use tokio::sync::oneshot::{Receiver, Sender, channel};
+use tally_testing::{Cut, Direction, Proxy, holds};
 
-use crate::network::{holds, once, proxied};
-use crate::support::{Store, engine, toggle, unavailable, until};
-
-/// An engine that stops once, between what is loaded and what is committed on it.
-pub(crate) struct Stopping {
-    inner: Arc<Redis>,
-    stop: tokio::sync::Mutex<Option<(Sender<()>, Receiver<()>)>>,
-}
-
-/// Where it stops: says when it is there, and lets it go on.
-pub(crate) struct Stop {
-    pub(crate) reached: Receiver<()>,
-    pub(crate) go_on: Sender<()>,
-}
-
-impl Stopping {
-    pub(crate) async fn on(url: &str) -> (Arc<Store<Self>>, impl AsyncFn() -> Stop) {
-        let engine = Arc::new(Self { inner: engine(url), stop: tokio::sync::Mutex::new(None) });
-        let store = Arc::new(Store::on(engine.clone()).await);
-        let arm = async move || {
-            let ((reach, reached), (go_on, going)) = (channel(), channel());
-            *engine.stop.lock().await = Some((reach, going));
-            Stop { reached, go_on }
-        };
-        (store, arm)
-    }
-}
-
-impl Engine for Stopping {
-    async fn prepare(&self) -> Result<Stamp, StoreError> {
-        self.inner.prepare().await
-    }
-
-    async fn load(&self, wants: &Wants) -> Result<Loaded, StoreError> {
-        self.inner.load(wants).await
-    }
-
-    async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
-        if let Some((reach, going)) = self.stop.lock().await.take() {
-            reach.send(()).unwrap();
-            going.await.unwrap();
-        }
-        self.inner.commit(seen, changes).await
-    }
-
-    async fn settle(&self, mark: Mark) -> Result<(), StoreError> {
-        self.inner.settle(mark).await
-    }
-
-    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, StoreError> {
-        self.inner.scan(range, limit).await
-    }
-
-    async fn audit(&self, tell: &mut (dyn FnMut(Finding) + Send)) -> Result<Audited, StoreError> {
-        self.inner.audit(tell).await
-    }
-
-    async fn ping(&self) -> Result<(), StoreError> {
-        self.inner.ping().await
-    }
-
-    fn nature(&self) -> Nature {
-        self.inner.nature()
-    }
-
-    fn follower(&self) -> Option<&Follower> {
-        self.inner.follower()
-    }
-
-    async fn mend(&self, what: &Mend) -> Result<bool, StoreError> {
-        self.inner.mend(what).await
-    }
-}
+use crate::network::proxied;
+use crate::support::{Store, toggle, unavailable};
 
 /// Whether these bytes ask for a commit: only that names a record.
 pub(crate) fn is_commit(direction: Direction, bytes: &[u8]) -> bool {
@@ -119,56 +39,6 @@ pub(crate) fn send_late(url: &str, bytes: &[u8]) -> String {
     let mut answer = vec![0; 4096];
     let length = stream.read(&mut answer).unwrap();
     String::from_utf8_lossy(&answer[..length]).into_owned()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_is_cut_during_a_commit_costs_no_answer_and_does_nothing_twice() {
-    let (proxy, url, _) = proxied("");
-    let store = Store::open(&url).await;
-    let mut count = 0;
-    for cut in [Cut::Before, Cut::After] {
-        for side in [Direction::Request, Direction::Answer] {
-            let hit = Arc::new(std::sync::atomic::AtomicBool::new(false));
-            let cutting = {
-                let hit = hit.clone();
-                once(move |direction, bytes| {
-                    let found = match side {
-                        Direction::Request => is_commit(direction, bytes),
-                        Direction::Answer => direction == side && holds(bytes, "done"),
-                    };
-                    hit.fetch_or(found, std::sync::atomic::Ordering::SeqCst);
-                    found
-                })
-            };
-            proxy.cut_when(cut, cutting);
-            store.add("post:1").await.unwrap();
-            assert!(hit.load(std::sync::atomic::Ordering::SeqCst), "{cut:?} {side:?}: nothing was cut");
-            proxy.pass();
-            count += 1;
-            let there = until("it answers", async || store.count("post:1").await.ok()).await;
-            assert_eq!(there, count, "{cut:?} {side:?}");
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_answer_was_swallowed_is_answered_and_done_once() {
-    let (proxy, url, direct) = proxied("");
-    let (store, arm) = Stopping::on(&url).await;
-    let outside = Store::open(&direct).await;
-    store.add("post:1").await.unwrap();
-    let stop = arm().await;
-    let calling = tokio::spawn({
-        let store = store.clone();
-        async move { store.add("post:1").await }
-    });
-    stop.reached.await.unwrap();
-    proxy.drop_answers();
-    stop.go_on.send(()).unwrap();
-    until("it is there", async || (outside.count("post:1").await.unwrap() >= 2).then_some(())).await;
-    proxy.pass();
-    calling.await.unwrap().unwrap();
-    assert_eq!(outside.count("post:1").await.unwrap(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,6 @@ mod counting;
 mod crash;
 mod failover;
 mod late;
-mod ledger;
 mod left;
 mod lost;
 mod mend;

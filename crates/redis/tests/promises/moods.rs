@@ -8,7 +8,6 @@ use tally_engine::{Engine, Failure, StoreError};
 use tally_testing::Redis;
 use tally_testing::redis::Options;
 
-use crate::ledger::Hands;
 use crate::support::{Store, blocking, edge, relate, unavailable, unrelate, until};
 
 async fn on(redis: &Redis) -> Store {
@@ -29,13 +28,13 @@ async fn assert_well(store: &Store) {
 async fn scripts_that_redis_forgot_are_sent_again() {
     let redis = Redis::start(Options::default()).unwrap();
     let store = on(&redis).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     for _ in 0..20 {
         redis.ask(&["SCRIPT", "FLUSH", "SYNC"]).unwrap();
         hands.until_answered(20).await;
     }
     assert_eq!(hands.failed(), 0, "nobody noticed");
-    hands.check(&store).await;
+    store.check(hands).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

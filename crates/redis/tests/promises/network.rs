@@ -1,91 +1,15 @@
-//! A network that fails: nothing answered is lost, nothing is done twice, and it goes on by itself.
-
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+//! A place behind a network that fails, and one that is not there. What holds of any store is in the suite.
 
 use tally_engine::Engine;
-use tally_testing::{Cut, Direction, Proxy};
+use tally_testing::Proxy;
 
-use crate::ledger::Hands;
-use crate::support::{Store, engine, shared, unavailable, until};
+use crate::support::{engine, shared};
 
 /// A place on the shared instance that is reached through a proxy, and the same without it.
 pub(crate) fn proxied(more: &str) -> (Proxy, String, String) {
     let direct = shared(more);
-    let (front, back) = direct.split_once("://").unwrap();
-    let (address, query) = back.split_once('?').unwrap();
-    let proxy = Proxy::start(address.parse().unwrap()).unwrap();
-    let through = format!("{front}://{}?{query}", proxy.address());
+    let (proxy, through) = Proxy::before(&direct).unwrap();
     (proxy, through, direct)
-}
-
-pub(crate) fn holds(bytes: &[u8], word: &str) -> bool {
-    bytes.windows(word.len()).any(|part| part == word.as_bytes())
-}
-
-/// Says yes once.
-pub(crate) fn once(
-    matches: impl Fn(Direction, &[u8]) -> bool + Send + Sync,
-) -> impl Fn(Direction, &[u8]) -> bool + Send + Sync {
-    let done = AtomicBool::new(false);
-    move |direction, bytes| matches(direction, bytes) && !done.swap(true, Ordering::SeqCst)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_way_of_failing_under_load_is_survived() {
-    let (proxy, url, _) = proxied("&timeout_ms=400");
-    let store = Store::open(&url).await;
-    let hands = Hands::on(&store);
-    hands.until_answered(50).await;
-    for _ in 0..2 {
-        proxy.cut();
-        hands.until_failed().await;
-        proxy.pass();
-        hands.until_answered(50).await;
-    }
-    proxy.drop_answers();
-    hands.until_failed().await;
-    proxy.pass();
-    hands.until_answered(50).await;
-    for (cut, side) in [
-        (Cut::Before, Direction::Request),
-        (Cut::After, Direction::Request),
-        (Cut::Before, Direction::Answer),
-        (Cut::After, Direction::Answer),
-    ] {
-        let seen = AtomicUsize::new(0);
-        // Every third message, whatever is in it.
-        proxy.cut_when(cut, move |direction, _| {
-            direction == side && seen.fetch_add(1, Ordering::SeqCst).is_multiple_of(3)
-        });
-        hands.until_answered(50).await;
-        proxy.pass();
-        hands.until_answered(50).await;
-    }
-    proxy.delay(std::time::Duration::from_millis(20));
-    hands.until_answered(50).await;
-    proxy.pass();
-    hands.check(&store).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_partition_is_said_to_be_one_and_ends() {
-    let (proxy, url, _) = proxied("&timeout_ms=400");
-    let store = Store::open(&url).await;
-    store.like("post:1", "before").await.unwrap();
-    let hands = Hands::on(&store);
-    hands.until_answered(20).await;
-    proxy.hang();
-    hands.until_failed().await;
-    let why = unavailable(store.like("post:1", "alice").await);
-    assert!(why.contains("Redis"), "{why}");
-    let why = store.count("post:1").await.unwrap_err();
-    assert!(why.is_transient(), "{why}");
-    assert!(store.engine.ping().await.unwrap_err().is_transient());
-    proxy.pass();
-    hands.until_answered(50).await;
-    hands.check(&store).await;
-    assert!(!store.like("post:1", "before").await.unwrap().changed, "what was answered is there");
-    until("it is well again", async || store.engine.ping().await.ok()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

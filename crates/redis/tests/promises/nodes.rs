@@ -4,8 +4,8 @@ use tally_engine::Engine;
 use tally_testing::redis::cluster::Role;
 use tally_testing::{Cluster, ClusterOptions};
 
-use crate::ledger::{Hands, POSTS};
 use crate::support::{Store, blocking, until};
+use tally_conformance::network::POSTS;
 
 /// One that takes nobody for dead.
 fn patient() -> Cluster {
@@ -14,7 +14,7 @@ fn patient() -> Cluster {
 
 async fn moves_under_load(cluster: &Cluster, more: &str) {
     let store = Store::open(&format!("{}?timeout_ms=2000{more}", cluster.url())).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(100).await;
     for key in ["tally:object:{post:0}", "tally:s:{hand-1}", "tally:sys:{sys}"] {
         let slot = cluster.slot_of(key).unwrap();
@@ -46,7 +46,7 @@ async fn moves_under_load(cluster: &Cluster, more: &str) {
     })
     .await;
     println!("{failed} calls failed in all");
-    hands.check(&store).await;
+    store.check(hands).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +65,7 @@ async fn slots_that_move_while_replicas_are_waited_for_lose_nothing() {
 async fn a_node_that_stands_still_is_unavailable_until_it_goes_on() {
     let cluster = blocking(patient);
     let store = Store::open(&format!("{}?timeout_ms=400", cluster.url())).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(100).await;
     for node in 0..3 {
         blocking(|| cluster.pause(node)).unwrap();
@@ -74,7 +74,7 @@ async fn a_node_that_stands_still_is_unavailable_until_it_goes_on() {
         hands.until_answered(100).await;
     }
     assert!(cluster.nodes()[..3].iter().all(|node| node.role().unwrap() == Role::Master), "nobody took over");
-    hands.check(&store).await;
+    store.check(hands).await;
     until("it is well again", async || store.engine.ping().await.ok()).await;
 }
 
@@ -82,7 +82,7 @@ async fn a_node_that_stands_still_is_unavailable_until_it_goes_on() {
 async fn a_node_without_memory_takes_no_likes_and_nothing_is_torn() {
     let cluster = blocking(patient);
     let store = Store::open(&format!("{}?timeout_ms=1000", cluster.url())).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(100).await;
     for node in 0..3 {
         cluster.node(node).ask(&["CONFIG", "SET", "maxmemory", "1mb"]).unwrap();
@@ -93,5 +93,5 @@ async fn a_node_without_memory_takes_no_likes_and_nothing_is_torn() {
         cluster.node(node).ask(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
         hands.until_answered(50).await;
     }
-    hands.check(&store).await;
+    store.check(hands).await;
 }

@@ -1,4 +1,4 @@
-//! Numbers that are given at a commit which is lost, comes twice or late, or is left by its server.
+//! Numbers that are given at a commit which comes twice or late, or is left by its server.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,11 +9,11 @@ use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::{View, Wants};
 use tally_engine::{CommitError, Engine, Mark, Seen};
 use tally_redis::Redis;
-use tally_testing::{Cluster, ClusterOptions, Cut, Direction};
+use tally_testing::{Cluster, ClusterOptions, Cut};
 
 use crate::late::{Heard, dead_server, open_keys, send};
 use crate::lost::{is_commit, send_late};
-use crate::network::{holds, once, proxied};
+use crate::network::proxied;
 use crate::support::{blocking, engine, name, until};
 
 /// These join, each in a room, in one commit. Gives the number of each.
@@ -43,30 +43,6 @@ async fn queue_of<E: Engine>(engine: &E, room: &str) -> (Vec<String>, u64) {
         _ => None,
     };
     (rows.into_iter().map(whose).take_while(Option::is_some).flatten().collect(), last)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_commit_that_is_cut_anywhere_is_told_its_numbers_once() {
-    let (proxy, url, direct) = proxied("");
-    let (near, other) = (engine(&url), engine(&direct));
-    near.prepare().await.unwrap();
-    let mut expected = Vec::new();
-    for cut in [Cut::Before, Cut::After] {
-        for side in [Direction::Request, Direction::Answer] {
-            let (who, others) = (format!("s{}", expected.len()), format!("s{}", expected.len() + 1));
-            let cutting = once(move |direction, bytes| match side {
-                Direction::Request => is_commit(direction, bytes),
-                Direction::Answer => direction == side && holds(bytes, "done"),
-            });
-            proxy.cut_when(cut, cutting);
-            let numbers = join(&*near, &[("sale", &who), ("sale", &others), ("gate", &who)]).await.unwrap();
-            proxy.pass();
-            let before = expected.len() as u64;
-            assert_eq!(numbers, [before + 1, before + 2, before / 2 + 1], "{cut:?} {side:?}");
-            expected.extend([who, others]);
-        }
-    }
-    assert_eq!(queue_of(&*other, "sale").await, (expected, 8));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,17 +105,55 @@ async fn shares_that_come_late_take_no_numbers_and_a_commit_tells_the_same() {
     assert_eq!(queue_of(&*engine, "gate").await, (vec!["bob".into()], 1));
 }
 
+/// A share of a server that is dead, with a number of a room where one has joined already. Nobody has sent it yet.
+struct Left {
+    cluster: Cluster,
+    engine: Arc<Redis>,
+    node: usize,
+    share: Vec<String>,
+    record: String,
+    room: &'static str,
+}
+
+impl Left {
+    async fn with_a_number() -> Self {
+        let (cluster, engine, heard) = overheard().await;
+        assert_eq!(join(&*engine, &[("sale", "ann"), ("gate", "ann")]).await, Ok(vec![1, 1]));
+        let (node, words) = heard_one(&heard, "prepare").await;
+        let share: Vec<String> = words.iter().map(|word| dead_server(word, &words).replace("ann", "dead")).collect();
+        let record = share[5 + share[2].parse::<usize>().unwrap()].clone();
+        let room = if words.iter().any(|word| word.contains("{gate}")) { "gate" } else { "sale" };
+        Self { cluster, engine, node, share, record, room }
+    }
+}
+
+/// Says of a commit that it was done.
+fn decide(cluster: &Cluster, record: &str) {
+    let at = cluster.master_of_slot(cluster.slot_of(record).unwrap()).unwrap();
+    blocking(|| cluster.node(at).ask(&["SET", record, "done"])).unwrap();
+}
+
+/// Its answer was lost, so it is sent again: it is kept once, and tells the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_share_that_is_sent_again_is_kept_once_and_tells_the_same() {
+    let Left { cluster, engine, node, share, record, room } = Left::with_a_number().await;
+    for _ in 0..3 {
+        assert_eq!(send(&cluster, node, &share), "done\n0\n1", "the last number before it");
+        assert_eq!(open_keys(&cluster), 1);
+    }
+    decide(&cluster, &record);
+    assert_eq!(join(&*engine, &[(room, "bob")]).await, Ok(vec![3]), "behind the one that it took");
+    assert_eq!(open_keys(&cluster), 0);
+    assert_eq!(send(&cluster, node, &share), "cancelled", "it is over");
+    let expected = ["ann", "dead", "bob"].map(str::to_owned).to_vec();
+    assert_eq!(queue_of(&*engine, room).await, (expected, 3));
+}
+
 /// A server died when it had prepared a share with a sequence: who comes after it waits, and is given the number of a commit that was
 /// called off; of one that was done it is given the next.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_share_that_a_server_left_is_called_off_without_a_hole_or_ended_with_its_numbers() {
-    let (cluster, engine, heard) = overheard().await;
-    assert_eq!(join(&*engine, &[("sale", "ann"), ("gate", "ann")]).await, Ok(vec![1, 1]));
-    let (node, words) = heard_one(&heard, "prepare").await;
-    let dead: Vec<String> = words.iter().map(|word| dead_server(word, &words).replace("ann", "dead")).collect();
-    let record = dead[5 + dead[2].parse::<usize>().unwrap()].clone();
-    let room = if words.iter().any(|word| word.contains("{gate}")) { "gate" } else { "sale" };
-
+    let Left { cluster, engine, node, share: dead, record, room } = Left::with_a_number().await;
     assert_eq!(send(&cluster, node, &dead), "done\n0\n1", "the last number before it");
     assert_eq!(open_keys(&cluster), 1);
     assert_eq!(join(&*engine, &[(room, "bob")]).await, Ok(vec![2]), "the dead one is called off");
@@ -148,8 +162,7 @@ async fn a_share_that_a_server_left_is_called_off_without_a_hole_or_ended_with_i
     let done: Vec<String> = dead.iter().map(|word| word.replace("dead-", "gone-").replace(":dead", ":gone")).collect();
     let record = record.replace("dead", "gone");
     assert_eq!(send(&cluster, node, &done), "done\n0\n2");
-    let at = cluster.master_of_slot(cluster.slot_of(&record).unwrap()).unwrap();
-    blocking(|| cluster.node(at).ask(&["SET", &record, "done"])).unwrap();
+    decide(&cluster, &record);
     // Nobody carries this one, so that nothing but the sequence itself is in its way.
     let changes = Changes { numbers: vec![(queue(&name(room)), 1)], ..Changes::default() };
     let taken = engine.commit(Seen { mark: Mark::default(), view: &View::default() }, &changes).await.unwrap();

@@ -5,8 +5,8 @@ use tally_engine::Engine;
 use tally_testing::Redis;
 use tally_testing::redis::Options;
 
-use crate::ledger::{Hands, wrong};
 use crate::support::{Store, blocking, unavailable, until};
+use tally_conformance::network::wrong;
 
 fn follow(replica: &Redis, master: &Redis) {
     let (host, port) = (master.address().ip().to_string(), master.port().to_string());
@@ -25,14 +25,14 @@ async fn what_was_answered_is_on_the_replica() {
     follow(&replica, &master);
     in_sync(&master).await;
     let store = Store::open(&format!("{}?wait_replicas=1&timeout_ms=400", master.url())).await;
-    let hands = Hands::on(&store);
+    let hands = store.hands();
     hands.until_answered(200).await;
     blocking(|| master.kill()).unwrap();
     hands.until_failed().await;
     let known = hands.end().await;
     replica.ask(&["REPLICAOF", "NO", "ONE"]).unwrap();
     let taken_over = Store::open(&replica.url()).await;
-    assert_eq!(wrong(&taken_over, known).await, []);
+    assert_eq!(wrong(&*taken_over.engine, known).await, []);
     taken_over.assert_sound().await;
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
+use tally_conformance::network::Hands;
 use tally_core::catalog::ReadPolicy;
 use tally_core::command::{Add, Call, Command, Relate, Repair, Toggle, Unrelate};
 use tally_core::reply::{EdgeReply, Reply};
@@ -12,10 +12,8 @@ use tally_core::view::Wants;
 use tally_core::{Catalog, KeyId, Name, ObjectId, RelationDef, SubjectId};
 use tally_engine::{Engine, Failure, Finding, Runner, RunnerOptions, StoreError, SystemClock};
 use tally_redis::{Options, Redis};
+pub(crate) use tally_testing::until;
 use tokio::task::JoinHandle;
-
-/// How long anything at all may take before a test calls it broken.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A word that no other test has.
 pub(crate) fn unique() -> String {
@@ -62,6 +60,17 @@ pub(crate) struct Store<E: Engine = Redis> {
 impl Store {
     pub(crate) async fn open(url: &str) -> Self {
         Self::on(engine(url)).await
+    }
+
+    /// Load on it, until that is checked.
+    pub(crate) fn hands(&self) -> Hands {
+        Hands::on(&self.runner, "hand")
+    }
+
+    /// What the hands were told is there, and everything adds up.
+    pub(crate) async fn check(&self, hands: Hands) {
+        hands.check(&*self.engine).await;
+        self.assert_sound().await;
     }
 
     /// What the audit finds, and the number of edges, once everything that was left open has been ended.
@@ -180,19 +189,6 @@ pub(crate) fn unavailable<T: std::fmt::Debug>(answer: Result<T, Failure>) -> Str
     match answer {
         Err(Failure::Store(StoreError::Unavailable(why))) => why,
         other => panic!("{other:?} is not a store that is unavailable"),
-    }
-}
-
-/// Asks again and again until there is an answer; panics with `what` when there never is one.
-pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    let mut again = tokio::time::interval(Duration::from_millis(5));
-    loop {
-        again.tick().await;
-        if let Some(answer) = ask().await {
-            return answer;
-        }
-        assert!(started.elapsed() < PATIENCE, "waited in vain: {what}");
     }
 }
 

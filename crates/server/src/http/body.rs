@@ -48,10 +48,10 @@ impl Posted {
     }
 
     /// What was sent, and the key that it was sent with.
-    pub fn read<T: DeserializeOwned>(&self, app: &App, caller: &Caller) -> Result<(T, Option<Once>), Problem> {
+    pub fn read<T: DeserializeOwned>(&self, caller: &Caller) -> Result<(T, Option<Once>), Problem> {
         let body = self.body()?;
         let once = match &self.keyed {
-            Some((headers, path)) => caller.once(app, headers, path, self.json(), 1)?,
+            Some((headers, path)) => caller.once(headers, path, self.json(), 1)?,
             None => None,
         };
         Ok((body, once))

@@ -4,8 +4,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tally::core::command::{Cost, Decided};
-use tally::core::reply::{AttendReply, CounterReply, EdgeReply, Reply, ScoreReply, TakeReply, UniqueReply};
+use tally::core::reply::Reply;
 
+use super::handlers::CommandReply;
 use super::problem::{Document, Problem};
 use super::rate;
 use super::withheld::Shown;
@@ -54,19 +55,6 @@ pub fn with_headers(mut response: Response, cost: Cost, replayed: bool) -> Respo
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     response
-}
-
-/// What a command of a batch is answered with.
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(untagged)]
-#[allow(dead_code, reason = "describes the answer")]
-enum CommandReply {
-    Edge(EdgeReply),
-    Count(CounterReply),
-    Unique(UniqueReply),
-    Attend(AttendReply),
-    Score(ScoreReply),
-    Take(TakeReply),
 }
 
 /// One command's part in the answer to a batch.

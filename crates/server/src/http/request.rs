@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tally::core::catalog::ReadPolicy;
 use tally::core::command::{Batch, Call, Command, Decided, Once, Rehearse};
@@ -14,18 +16,24 @@ use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use tally::core::prints::{PARTS_MAX, prints};
 use tally::core::query::Ask;
 use tally::core::rows::ReplayKey;
-use tally::core::{Auth, Code, Question, SubjectId, batch};
+use tally::core::{Auth, Code, KeyId, Name, ObjectId, Question, SubjectId, batch};
 
 use super::body::unreadable;
 use super::problem::Problem;
+use super::reply;
 use crate::app::App;
 use crate::auth::Principal;
-use crate::auth::policy::{Permission, authorize};
+use crate::auth::policy::{Denied, Permission, authorize};
 use crate::door::origin;
 
-/// Who calls.
+/// What a handler gives.
+pub type Outcome = Result<Response, Problem>;
+
+/// Who calls, and what they call. Whoever has not said who they are is refused before anything else is looked at.
 pub struct Caller {
-    principal: Option<Principal>,
+    /// The server.
+    pub app: App,
+    principal: Principal,
 }
 
 impl FromRequestParts<App> for Caller {
@@ -33,11 +41,9 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let header = parts.headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
-        let principal = app.auth.authenticate(header).await?;
-        if principal.is_some() {
-            parts.extensions.insert(SignedIn);
-        }
-        Ok(Self { principal: principal.map(|principal| seen_from(principal, &parts.headers, app)) })
+        let principal = app.auth.authenticate(header).await?.ok_or(Denied::Unauthenticated)?;
+        parts.extensions.insert(SignedIn);
+        Ok(Self { app: app.clone(), principal: seen_from(principal, &parts.headers, app) })
     }
 }
 
@@ -64,11 +70,11 @@ fn seen_from(principal: Principal, headers: &HeaderMap, app: &App) -> Principal 
 
 impl Caller {
     /// Whether it is only because authentication is off that they are let in: also with a key that was made so.
-    pub fn is_of_dev(&self, app: &App) -> bool {
+    pub fn is_of_dev(&self) -> bool {
         match &self.principal {
-            Some(Principal::Dev | Principal::DevPage) => true,
-            Some(Principal::Key { id, .. }) => app.auth.keys.is_of_dev(id),
-            Some(Principal::User { .. }) | None => false,
+            Principal::Dev | Principal::DevPage => true,
+            Principal::Key { id, .. } => self.app.auth.keys.is_of_dev(id),
+            Principal::User { .. } => false,
         }
     }
 
@@ -79,7 +85,7 @@ impl Caller {
         target: Option<&SubjectId>,
         read: Option<ReadPolicy>,
     ) -> Result<(), Problem> {
-        Ok(authorize(self.principal.as_ref(), permission, target.map(SubjectId::as_str), read)?)
+        Ok(authorize(Some(&self.principal), permission, target.map(SubjectId::as_str), read)?)
     }
 
     /// Passes a command that the caller may send; those in a batch one by one.
@@ -97,38 +103,45 @@ impl Caller {
     }
 
     /// Has a command decided. The only way from a request to a write, so that none is made without permission.
-    pub async fn apply(&self, app: &App, command: impl Into<Command>, once: Option<Once>) -> Result<Decided, Problem> {
+    pub async fn apply(&self, command: impl Into<Command>, once: Option<Once>) -> Result<Decided, Problem> {
         let command = command.into();
         self.may_send(&command)?;
-        Ok(app.tally.apply(Call { auth: self.facts(), command, once }).await?)
+        Ok(self.app.tally.apply(Call { auth: self.facts(), command, once }).await?)
     }
 
     /// Has a question answered, if the caller is allowed all that it asks.
-    pub async fn ask<Q: Question>(&self, app: &App, question: &Q) -> Result<Q::Answer, Problem> {
-        let mut allowed = self.signed_in();
+    pub async fn ask<Q: Question>(&self, question: &Q) -> Result<Q::Answer, Problem> {
+        let mut allowed = Ok(());
         question.asks(&mut |ask| {
             if allowed.is_ok() {
-                allowed = self.may_see(app, ask);
+                allowed = self.may_see(ask);
             }
         });
         allowed?;
-        Ok(app.tally.query(question, &self.facts()).await?)
+        Ok(self.app.tally.query(question, &self.facts()).await?)
     }
 
-    fn may_see(&self, app: &App, ask: Ask<'_>) -> Result<(), Problem> {
+    /// Answers with what a command is answered with.
+    pub async fn reply(&self, command: impl Into<Command>, once: Option<Once>) -> Outcome {
+        reply::decided(StatusCode::OK, self.apply(command, once).await?)
+    }
+
+    /// Answers with the job that a command begins.
+    pub async fn begin(&self, command: impl Into<Command>) -> Outcome {
+        reply::decided(StatusCode::ACCEPTED, self.apply(command, None).await?)
+    }
+
+    /// Answers with the answer to a question.
+    pub async fn answer<Q: Question<Answer: Serialize>>(&self, question: Q) -> Outcome {
+        Ok(reply::json(StatusCode::OK, &self.ask(&question).await?))
+    }
+
+    fn may_see(&self, ask: Ask<'_>) -> Result<(), Problem> {
         let read = match ask.relation {
-            Some(relation) => Some(app.tally.catalog().relation(relation).map_err(Problem::from)?.read),
+            Some(relation) => Some(self.app.tally.catalog().relation(relation).map_err(Problem::from)?.read),
             None => None,
         };
         self.may(ask.permission, ask.subject, read)
-    }
-
-    /// Refuses whoever has not said who they are, before anything else is looked at.
-    pub fn signed_in(&self) -> Result<(), Problem> {
-        match self.principal {
-            Some(_) => Ok(()),
-            None => Err(crate::auth::policy::Denied::Unauthenticated.into()),
-        }
     }
 
     /// A subject that the caller names, in a path, a query or a body; `me` is the token's own, and nobody else's name.
@@ -142,46 +155,57 @@ impl Caller {
         }
     }
 
+    /// What two segments of a path name.
+    pub fn two<A: Named, B: Named>(&self, (a, b): &Pair) -> Result<(A, B), Problem> {
+        Ok((A::named(a, self)?, B::named(b, self)?))
+    }
+
+    /// What three segments of a path name.
+    pub fn three<A: Named, B: Named, C: Named>(&self, (a, b, c): &Triple) -> Result<(A, B, C), Problem> {
+        Ok((A::named(a, self)?, B::named(b, self)?, C::named(c, self)?))
+    }
+
     /// The token's own subject.
     pub fn own_subject(&self) -> Option<&SubjectId> {
-        self.principal.as_ref().and_then(Principal::subject)
+        self.principal.subject()
+    }
+
+    /// The subject that is looked for: the one that is named, or the token's own.
+    pub fn viewer(&self, named: Option<&str>) -> Result<Option<SubjectId>, Problem> {
+        match named {
+            Some(named) => self.subject(named).map(Some),
+            None => Ok(self.own_subject().cloned()),
+        }
     }
 
     /// Who calls, as conditions see it.
     pub fn facts(&self) -> Auth {
-        self.principal.as_ref().map_or_else(Default::default, Principal::auth)
+        self.principal.auth()
     }
 
     /// Whose idempotency keys these are.
     fn name(&self) -> String {
         match &self.principal {
             // Not by name: what is remembered outlives who is forgotten.
-            Some(Principal::User { subject, .. }) => format!("user:{}", digest_text(&[subject.as_str()])),
-            Some(Principal::Key { id, .. }) => format!("key:{id}"),
-            Some(Principal::Dev) => "dev".into(),
-            Some(Principal::DevPage) => "page".into(),
-            None => "nobody".into(),
+            Principal::User { subject, .. } => format!("user:{}", digest_text(&[subject.as_str()])),
+            Principal::Key { id, .. } => format!("key:{id}"),
+            Principal::Dev => "dev".into(),
+            Principal::DevPage => "page".into(),
         }
     }
 
     /// How much is remembered for them in an hour: a server's key may ask for more than a user.
-    fn remembered_bytes_max(&self, app: &App) -> u64 {
+    fn remembered_bytes_max(&self) -> u64 {
+        let remembered = self.app.settings.remembered;
         match &self.principal {
-            Some(Principal::User { .. }) | None => app.settings.remembered.user_bytes_max,
-            Some(Principal::Key { .. } | Principal::Dev | Principal::DevPage) => app.settings.remembered.key_bytes_max,
+            Principal::User { .. } => remembered.user_bytes_max,
+            Principal::Key { .. } | Principal::Dev | Principal::DevPage => remembered.key_bytes_max,
         }
     }
 
     /// The call's idempotency key, with a fingerprint of all that the call says in its body of so many commands. Only of a
     /// body that was read already: of one with fields that nobody knows, their names would be kept.
-    pub fn once(
-        &self,
-        app: &App,
-        headers: &HeaderMap,
-        call: &str,
-        body: &[u8],
-        commands: usize,
-    ) -> Result<Option<Once>, Problem> {
+    pub fn once(&self, headers: &HeaderMap, call: &str, body: &[u8], commands: usize) -> Result<Option<Once>, Problem> {
         let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
         let key = value.to_str().ok().filter(|key| {
             (1..=IDEMPOTENCY_KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
@@ -193,7 +217,7 @@ impl Caller {
         let fields = prints(key, call, body, PARTS_MAX.max(commands)).map_err(|error| unreadable(&error))?;
         let once = Once { key: ReplayKey { caller: self.name(), key: digest_text(&[key]) }, fields: Arc::new(fields) };
         let bytes = once.bytes_max(commands) as u64;
-        app.allowance.take(&self.name(), key, bytes, self.remembered_bytes_max(app))?;
+        self.app.allowance.take(&self.name(), key, bytes, self.remembered_bytes_max())?;
         Ok(Some(once))
     }
 }
@@ -211,6 +235,41 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
             return Err(wrong());
         }
         Path::<T>::from_request_parts(parts, app).await.map(|Path(segments)| Self(segments)).map_err(|_| wrong())
+    }
+}
+
+/// Two segments.
+pub type Pair = (String, String);
+/// Three segments.
+pub type Triple = (String, String, String);
+
+/// What a segment of a path may name.
+pub trait Named: Sized {
+    /// Reads it, for who calls.
+    fn named(segment: &str, caller: &Caller) -> Result<Self, Problem>;
+}
+
+impl Named for Name {
+    fn named(segment: &str, _caller: &Caller) -> Result<Self, Problem> {
+        Ok(Self::new(segment)?)
+    }
+}
+
+impl Named for KeyId {
+    fn named(segment: &str, _caller: &Caller) -> Result<Self, Problem> {
+        Ok(Self::new(segment)?)
+    }
+}
+
+impl Named for ObjectId {
+    fn named(segment: &str, _caller: &Caller) -> Result<Self, Problem> {
+        Ok(Self::new(segment)?)
+    }
+}
+
+impl Named for SubjectId {
+    fn named(segment: &str, caller: &Caller) -> Result<Self, Problem> {
+        caller.subject(segment)
     }
 }
 

@@ -15,6 +15,7 @@ use tower::ServiceExt;
 
 use super::body::late_body;
 use super::problem::Problem;
+use super::routes::resource;
 use crate::app::App;
 use crate::door::activity::{Activity, Serving};
 use crate::door::answer::Answer;
@@ -140,30 +141,6 @@ async fn route(router: Router, request: Request<Incoming>) -> Response<Body> {
         Ok(response) => response,
         Err(never) => match never {},
     }
-}
-
-/// What a path is about, for counting: a closed set, whatever clients make up.
-fn resource(path: &str) -> &'static str {
-    const RESOURCES: [&str; 16] = [
-        "relations",
-        "counters",
-        "uniques",
-        "attendance",
-        "boards",
-        "seasons",
-        "limits",
-        "subjects",
-        "objects",
-        "read",
-        "batch",
-        "live",
-        "verify",
-        "backup",
-        "keys",
-        "jobs",
-    ];
-    let first = path.strip_prefix("/v1/").and_then(|rest| rest.split('/').next());
-    first.and_then(|name| RESOURCES.into_iter().find(|known| *known == name)).unwrap_or("other")
 }
 
 /// The client's own id, where it is a short plain one, so that logs of both sides meet.

@@ -9,7 +9,6 @@ use tally::core::reply::{EdgeReply, Reply};
 use tally::core::rows::EdgeKey;
 
 use super::request::Caller;
-use crate::app::App;
 
 /// A reply as its caller sees it.
 #[derive(Serialize)]
@@ -22,11 +21,11 @@ pub enum Shown {
 }
 
 /// Leaves out of each what the caller may not read.
-pub async fn withhold<'a>(app: &App, caller: &Caller, all: impl Iterator<Item = &'a mut Shown>) {
+pub async fn withhold<'a>(caller: &Caller, all: impl Iterator<Item = &'a mut Shown>) {
     let mut asked: Vec<(&mut Shown, Told)> = Vec::new();
     for shown in all {
         let Shown::Whole(Reply::Relation(edge)) = shown else { continue };
-        let Ok(def) = app.tally.catalog().relation(&edge.relation) else { continue };
+        let Ok(def) = caller.app.tally.catalog().relation(&edge.relation) else { continue };
         if def.read == ReadPolicy::None && caller.own_subject().is_some() {
             *shown = part(edge);
         } else if def.when.read.is_some() {
@@ -41,7 +40,7 @@ pub async fn withhold<'a>(app: &App, caller: &Caller, all: impl Iterator<Item = 
     }
     let (asked, told): (Vec<&mut Shown>, Vec<Told>) = asked.into_iter().unzip();
     // The write is done, so a store that cannot tell now is no reason to refuse it: nothing is told.
-    let readable = app.tally.readable(&told, &caller.facts()).await.unwrap_or_default();
+    let readable = caller.app.tally.readable(&told, &caller.facts()).await.unwrap_or_default();
     for (place, shown) in asked.into_iter().enumerate() {
         if let Shown::Whole(Reply::Relation(edge)) = shown
             && !readable.get(place).copied().unwrap_or(false)

@@ -6,7 +6,6 @@ use tally_core::rows::{JobId, Key, Row};
 use tally_engine::{Engine, Range, StoreError};
 
 use super::CopyReport;
-use super::present::Present;
 
 /// Rows, added up in any order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -14,7 +13,6 @@ pub(super) struct Sum {
     pub(super) rows: u64,
     pub(super) digest: u64,
     report: CopyReport,
-    pub(super) present: Present,
 }
 
 impl Sum {
@@ -32,7 +30,6 @@ impl Sum {
             for (key, row) in &page.items {
                 if !matches!(key, Key::Job(JobId::COPY) | Key::Names) {
                     sum.add(key, &Fingerprint::of(key, row)?);
-                    sum.present.add(key, row);
                 }
             }
             told(sum.rows);

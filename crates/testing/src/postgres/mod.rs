@@ -4,17 +4,17 @@ mod cluster;
 
 pub use cluster::Template;
 
-use crate::child::{Server, free_address};
+use crate::child::{Server, free_address, on_a_free_port};
 use crate::folder::Folder;
 use crate::process::memory_bytes;
 use crate::proxy::Proxy;
+use crate::shared::Shared;
 use anyhow::{Context, Result, bail};
 use cluster::Owner;
 use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Names the instance that all tests share: a URL. `with-services` sets it.
@@ -62,15 +62,11 @@ impl Postgres {
             None => cluster::make(&programs, &owner, folder.path(), options.fsync)?,
         }
         let mut postgres = Self { server: None, folder, address: free_address()?, options, programs, owner };
-        // Between looking for a free port and taking it, another process may have taken it.
-        for _ in 0..3 {
-            match postgres.start_again() {
-                Err(error) if error.to_string().contains("could not bind") => postgres.address = free_address()?,
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(postgres),
-            }
-        }
-        bail!("found no port for PostgreSQL")
+        on_a_free_port("could not bind", |address| {
+            postgres.address = address;
+            postgres.start_again()
+        })?;
+        Ok(postgres)
     }
 
     /// The URL of the instance that all tests share, each in a schema or database of its own.
@@ -78,15 +74,11 @@ impl Postgres {
     /// It is the one that [`POSTGRES_VARIABLE`] names, or else one that is started for this process and ends
     /// with it. Others use it too, so there is no way to stop it.
     pub fn shared() -> Result<&'static str> {
-        static SHARED: OnceLock<Result<(String, Option<Postgres>), String>> = OnceLock::new();
-        let shared = SHARED.get_or_init(|| match std::env::var(POSTGRES_VARIABLE) {
-            Ok(url) => Ok((url, None)),
-            Err(_) => match Self::start(Options::default()) {
-                Ok(postgres) => Ok((postgres.url(), Some(postgres))),
-                Err(error) => Err(format!("{error:#}")),
-            },
-        });
-        shared.as_ref().map(|(url, _)| url.as_str()).map_err(|error| anyhow::anyhow!("{error}"))
+        static SHARED: Shared<Postgres> = Shared::new();
+        SHARED.url(POSTGRES_VARIABLE, || {
+            let postgres = Self::start(Options::default())?;
+            Ok((postgres.url(), postgres))
+        })
     }
 
     /// `postgres://postgres@127.0.0.1:PORT/postgres`

@@ -2,6 +2,9 @@
 
 mod accept;
 mod connection;
+mod rules;
+
+pub use rules::{holds, once};
 
 use crate::child::listen;
 use anyhow::{Context, Result};
@@ -78,6 +81,17 @@ impl Proxy {
             runtime.block_on(acceptor.run(todo));
         })?;
         Ok(Self { address, orders: Some(orders), counts, thread: Some(thread) })
+    }
+
+    /// In front of the one server that a URL names, and the same URL through it.
+    pub fn before(url: &str) -> Result<(Self, String)> {
+        let (scheme, rest) = url.split_once("://").context("a URL has a scheme")?;
+        let (named, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let (user, address) = named.rsplit_once('@').map_or(("", named), |(user, address)| (user, address));
+        let proxy = Self::start(address.parse().with_context(|| format!("{address} is one server"))?)?;
+        let user = if user.is_empty() { String::new() } else { format!("{user}@") };
+        let through = format!("{scheme}://{user}{}{path}", proxy.address());
+        Ok((proxy, through))
     }
 
     /// Where clients connect to.

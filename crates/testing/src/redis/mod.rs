@@ -11,17 +11,17 @@ pub use options::Options;
 pub use program::{REDIS_PROGRAM_VARIABLE, programs};
 pub use valkey::valkey;
 
-use crate::child::{Server, free_address};
+use crate::child::{Server, free_address, on_a_free_port};
 use crate::folder::Folder;
 use crate::process::{is_paused, memory_bytes};
 use crate::proxy::Proxy;
+use crate::shared::Shared;
 use anyhow::{Context, Result, bail};
 use resp::Connection;
 use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Names the instance that all tests share: a URL. `with-services` sets it.
@@ -50,16 +50,12 @@ impl Redis {
         let folder = if syncs { Folder::new("redis") } else { Folder::in_memory("redis") }?;
         let program = options.program.clone().map_or_else(program::first, Ok)?;
         let mut redis = Self { server: None, folder, address: free_address()?, bus: None, options, program };
-        // Between looking for a free port and taking it, another process may have taken it.
-        for _ in 0..5 {
+        on_a_free_port("already in use", |address| {
+            redis.address = address;
             redis.bus = is_node.then(free_address).transpose()?;
-            match redis.start_again() {
-                Err(error) if error.to_string().contains("already in use") => redis.address = free_address()?,
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(redis),
-            }
-        }
-        bail!("found no port for Redis")
+            redis.start_again()
+        })?;
+        Ok(redis)
     }
 
     /// The URL of the instance that all tests share, each with a prefix of its own. It keeps nothing.
@@ -67,15 +63,11 @@ impl Redis {
     /// It is the one that [`REDIS_VARIABLE`] names, or else one that is started for this process and ends
     /// with it. Others use it too, so there is no way to stop it.
     pub fn shared() -> Result<&'static str> {
-        static SHARED: OnceLock<Result<(String, Option<Redis>), String>> = OnceLock::new();
-        let shared = SHARED.get_or_init(|| match std::env::var(REDIS_VARIABLE) {
-            Ok(url) => Ok((url, None)),
-            Err(_) => match Self::start(Options::default()) {
-                Ok(redis) => Ok((redis.url(), Some(redis))),
-                Err(error) => Err(format!("{error:#}")),
-            },
-        });
-        shared.as_ref().map(|(url, _)| url.as_str()).map_err(|error| anyhow::anyhow!("{error}"))
+        static SHARED: Shared<Redis> = Shared::new();
+        SHARED.url(REDIS_VARIABLE, || {
+            let redis = Self::start(Options::default())?;
+            Ok((redis.url(), redis))
+        })
     }
 
     /// `redis://127.0.0.1:PORT`, with the password if there is one.

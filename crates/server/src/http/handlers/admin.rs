@@ -1,25 +1,35 @@
 //! What an operator does: verify, back up, manage keys.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tally::AnyEngine;
 use tally::core::Code;
-use tally::core::command::{Command, PutApiKey, RevokeApiKey, Verify};
+use tally::core::command::{PutApiKey, RevokeApiKey, Verify};
 use tally::core::query::{ApiKeysAnswer, ApiKeysQuery};
 use tally::core::reply::JobReply;
 use tally::core::rows::Role;
 use tally::embedded::store::StoreError;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::{Outcome, answer};
+use super::tagged;
 use crate::app::App;
 use crate::auth::keys::{NewKey, of_dev};
 use crate::auth::policy::Permission;
 use crate::http::body::Json;
 use crate::http::problem::Problem;
 use crate::http::reply;
-use crate::http::request::{Caller, Segments};
+use crate::http::request::{Caller, Outcome, Segments};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    tagged("Running", "Operating the server")
+        .routes(routes!(verify))
+        .routes(routes!(backup))
+        .routes(routes!(create_key, list_keys))
+        .routes(routes!(revoke_key))
+}
 
 /// What to say where there is no folder to copy.
 pub fn backed_up_otherwise(engine: &AnyEngine) -> &'static str {
@@ -45,16 +55,12 @@ pub struct VerifyBody {
 ///
 /// Begins a job and answers with it; while one runs, that one is the answer, and if this call wants repair it will
 /// repair as well. `GET /v1/jobs/{job}` tells how many rows it has read, and in the end its `report`.
-#[utoipa::path(
-    post, path = "/v1/verify", tag = "Running",
-    request_body(content = Option<VerifyBody>),
-    responses((status = 202, description = "The job that does it", body = JobReply), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn verify(State(app): State<App>, caller: Caller, Json(body): Json<VerifyBody>) -> Outcome {
+#[utoipa::path(post, path = "/v1/verify", tag = "Running",
+    request_body(content = Option<VerifyBody>), responses((status = 202, description = "The job that does it", body = JobReply)))]
+pub async fn verify(caller: Caller, Json(body): Json<VerifyBody>) -> Outcome {
     caller.may(Permission::Verify, None, None)?;
-    let command = Command::from(Verify { repair: body.repair });
-    let decided = caller.apply(&app, command, None).await?;
-    reply::decided(StatusCode::ACCEPTED, decided)
+    let command = Verify { repair: body.repair };
+    caller.begin(command).await
 }
 
 /// What to call a backup.
@@ -80,20 +86,17 @@ pub struct BackupAnswer {
 /// Back the store up while it is in use
 ///
 /// Writes a folder below the configured backup folder of the server. It is itself a store.
-#[utoipa::path(
-    post, path = "/v1/backup", tag = "Running",
-    request_body(content = Option<BackupBody>),
-    responses((status = 200, description = "Where it is", body = BackupAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<BackupBody>) -> Outcome {
+#[utoipa::path(post, path = "/v1/backup", tag = "Running",
+    request_body(content = Option<BackupBody>), responses((status = 200, description = "Where it is", body = BackupAnswer)))]
+pub async fn backup(caller: Caller, Json(body): Json<BackupBody>) -> Outcome {
     caller.may(Permission::Backup, None, None)?;
-    let name = body.name.unwrap_or_else(|| app.tally.now().to_string().replace(':', "-"));
+    let name = body.name.unwrap_or_else(|| caller.app.tally.now().to_string().replace(':', "-"));
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty() || name.len() > 128 || name.starts_with('.') || !name.bytes().all(is_plain) {
         return Err(Problem::bad_request("name has letters, digits, `.`, `_` and `-`, and does not begin with a dot"));
     }
-    let target = app.settings.backup_folder.join(name);
-    let (engine, path) = (app.tally.engine().clone(), target.clone());
+    let target = caller.app.settings.backup_folder.join(name);
+    let (engine, path) = (caller.app.tally.engine().clone(), target.clone());
     let copying =
         tokio::task::spawn_blocking(move || engine.embedded().map(|engine| engine.store().backup(&path, |_, _| {})));
     match copying.await {
@@ -102,7 +105,7 @@ pub async fn backup(State(app): State<App>, caller: Caller, Json(body): Json<Bac
             Ok(reply::json(StatusCode::OK, &BackupAnswer { path, rows: report.rows, bytes: report.bytes }))
         }
         Ok(Some(Err(error))) => Err(not_backed_up(&error)),
-        Ok(None) => Err(Problem::new(Code::Conflict, backed_up_otherwise(app.tally.engine()))),
+        Ok(None) => Err(Problem::new(Code::Conflict, backed_up_otherwise(caller.app.tally.engine()))),
         Err(error) => {
             tracing::error!(%error, "a backup stopped");
             Err(Problem::internal())
@@ -172,49 +175,42 @@ pub struct NewKeyAnswer {
 }
 
 /// Make an API key
-#[utoipa::path(
-    post, path = "/v1/keys", tag = "Running",
-    request_body(content = Option<KeyBody>),
-    responses((status = 201, description = "The key, shown once", body = NewKeyAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json<KeyBody>) -> Outcome {
+#[utoipa::path(post, path = "/v1/keys", tag = "Running",
+    request_body(content = Option<KeyBody>), responses((status = 201, description = "The key, shown once", body = NewKeyAnswer)))]
+pub async fn create_key(caller: Caller, Json(body): Json<KeyBody>) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
-    let mut made = NewKey::generate(body.role, &body.name, app.tally.now()).map_err(|error| {
+    let mut made = NewKey::generate(body.role, &body.name, caller.app.tally.now()).map_err(|error| {
         tracing::error!(%error, "a key could not be made");
         Problem::internal()
     })?;
-    if caller.is_of_dev(&app) {
+    if caller.is_of_dev() {
         // Whoever made it has not said who they are, so it ends with --dev.
         made.stored = of_dev(made.stored);
     }
-    let command = Command::from(PutApiKey { id: made.id.clone(), key: made.stored.clone() });
-    caller.apply(&app, command, None).await?.reply?;
-    app.auth.keys.put(&made.id, &made.stored);
+    let command = PutApiKey { id: made.id.clone(), key: made.stored.clone() };
+    caller.apply(command, None).await?.reply?;
+    caller.app.auth.keys.put(&made.id, &made.stored);
     let answer = NewKeyAnswer { id: made.id, key: made.token, role: body.role, name: body.name };
     Ok(reply::json(StatusCode::CREATED, &answer))
 }
 
 /// List API keys, without their secrets
-#[utoipa::path(
-    get, path = "/v1/keys", tag = "Running",
-    responses((status = 200, description = "The keys", body = ApiKeysAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn list_keys(State(app): State<App>, caller: Caller) -> Outcome {
+#[utoipa::path(get, path = "/v1/keys", tag = "Running",
+    responses((status = 200, description = "The keys", body = ApiKeysAnswer)))]
+pub async fn list_keys(caller: Caller) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
-    answer(&app, &caller, ApiKeysQuery).await
+    caller.answer(ApiKeysQuery).await
 }
 
 /// Revoke an API key
-#[utoipa::path(
-    delete, path = "/v1/keys/{id}", tag = "Running",
+#[utoipa::path(delete, path = "/v1/keys/{id}", tag = "Running",
     params(("id" = String, Path, description = "Its public part")),
-    responses((status = 200, description = "Whether it was in use", body = Object), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn revoke_key(State(app): State<App>, caller: Caller, Segments(id): Segments<String>) -> Outcome {
+    responses((status = 200, description = "Whether it was in use", body = Object)))]
+pub async fn revoke_key(caller: Caller, Segments(id): Segments<String>) -> Outcome {
     caller.may(Permission::ManageKeys, None, None)?;
-    let command = Command::from(RevokeApiKey { id: id.clone() });
-    let decided = caller.apply(&app, command, None).await?;
-    app.auth.keys.remove(&id);
+    let command = RevokeApiKey { id: id.clone() };
+    let decided = caller.apply(command, None).await?;
+    caller.app.auth.keys.remove(&id);
     reply::decided(StatusCode::OK, decided)
 }
 

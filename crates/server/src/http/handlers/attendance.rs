@@ -1,9 +1,8 @@
 //! Who was there on which day?
 
-use axum::extract::State;
 use serde::Deserialize;
 use tally::core::attendance::DAYS_MAX;
-use tally::core::command::{Attend, Command};
+use tally::core::command::Attend;
 use tally::core::query::{
     DayAnswer, DayQuery, DaysAnswer, DaysQuery, Matching, PresenceAnswer, PresenceQuery, SubjectDaysAnswer,
     SubjectDaysQuery,
@@ -11,12 +10,23 @@ use tally::core::query::{
 use tally::core::reply::AttendReply;
 use tally::core::{Day, Name};
 use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::{Outcome, answer, apply};
+use super::tagged;
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::problem::Problem;
-use crate::http::request::{Caller, Params, Segments};
+use crate::http::request::{Caller, Named, Outcome, Pair, Params, Segments, Triple};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    tagged("Attendance", "Who was there on which day?")
+        .routes(routes!(attend, be_absent, read_presence))
+        .routes(routes!(read_day))
+        .routes(routes!(read_days))
+        .routes(routes!(read_subject_days))
+}
 
 /// From when to when.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -49,111 +59,88 @@ pub struct Days {
     r#match: Matching,
 }
 
-/// A day of the path; none is today.
-fn day(segment: &str) -> Result<Option<Day>, Problem> {
-    if segment == "today" { Ok(None) } else { Ok(Some(segment.parse()?)) }
+/// A day of a sheet.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code, reason = "describes the path")]
+struct OfSheet {
+    /// A declared sheet
+    sheet: String,
+    /// A date, or `today`
+    day: String,
 }
 
-async fn mark(app: &App, caller: &Caller, path: (String, String, String), present: bool) -> Outcome {
-    caller.signed_in()?;
-    let (sheet, day, subject) = (Name::new(&path.0)?, day(&path.1)?, caller.subject(&path.2)?);
+/// A subject on a day.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code, reason = "describes the path")]
+struct OnDay {
+    /// A declared sheet
+    sheet: String,
+    /// A date, or `today`
+    day: String,
+    /// Who; `me` for a user's own token
+    subject: String,
+}
+
+/// A day of the path; none is today.
+impl Named for Option<Day> {
+    fn named(segment: &str, _caller: &Caller) -> Result<Self, Problem> {
+        if segment == "today" { Ok(None) } else { Ok(Some(segment.parse()?)) }
+    }
+}
+
+async fn mark(caller: &Caller, path: &Triple, present: bool) -> Outcome {
+    let (sheet, day, subject) = caller.three(path)?;
     caller.may(Permission::Attend, Some(&subject), None)?;
-    apply(app, caller, Command::from(Attend { sheet, day, subject, present }), None).await
+    caller.reply(Attend { sheet, day, subject, present }, None).await
 }
 
 /// Say that a subject was there on a day
 ///
 /// Idempotent: the same request again answers `changed: false` and writes nothing.
-#[utoipa::path(
-    put, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
+#[utoipa::path(put, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
     params(
         ("sheet" = String, Path, description = "A declared sheet, such as `daily`"),
         ("day" = String, Path, description = "A date such as 2026-01-31, or `today`: where the sheet's days end"),
         ("subject" = String, Path, description = "Who; `me` for a user's own token"),
     ),
-    responses((status = 200, description = "The subject on that day", body = AttendReply), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn attend(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(path): Segments<(String, String, String)>,
-) -> Outcome {
-    mark(&app, &caller, path, true).await
+    responses((status = 200, description = "The subject on that day", body = AttendReply)))]
+pub async fn attend(caller: Caller, Segments(path): Segments<Triple>) -> Outcome {
+    mark(&caller, &path, true).await
 }
 
 /// Say that a subject was not there on a day
-#[utoipa::path(
-    delete, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
-    params(
-        ("sheet" = String, Path, description = "A declared sheet"),
-        ("day" = String, Path, description = "A date, or `today`"),
-        ("subject" = String, Path, description = "Who; `me` for a user's own token"),
-    ),
-    responses((status = 200, description = "The subject on that day", body = AttendReply), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn be_absent(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(path): Segments<(String, String, String)>,
-) -> Outcome {
-    mark(&app, &caller, path, false).await
+#[utoipa::path(delete, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance", params(OnDay),
+    responses((status = 200, description = "The subject on that day", body = AttendReply)))]
+pub async fn be_absent(caller: Caller, Segments(path): Segments<Triple>) -> Outcome {
+    mark(&caller, &path, false).await
 }
 
 /// Was this subject there on this day?
-#[utoipa::path(
-    get, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance",
-    params(
-        ("sheet" = String, Path, description = "A declared sheet"),
-        ("day" = String, Path, description = "A date, or `today`"),
-        ("subject" = String, Path, description = "Who; `me` for a user's own token"),
-    ),
-    responses((status = 200, description = "Whether it was", body = PresenceAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn read_presence(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(path): Segments<(String, String, String)>,
-) -> Outcome {
-    caller.signed_in()?;
-    let (sheet, day, subject) = (Name::new(&path.0)?, day(&path.1)?, caller.subject(&path.2)?);
-    answer(&app, &caller, PresenceQuery { sheet, day, subject }).await
+#[utoipa::path(get, path = "/v1/attendance/{sheet}/{day}/{subject}", tag = "Attendance", params(OnDay),
+    responses((status = 200, description = "Whether it was", body = PresenceAnswer)))]
+pub async fn read_presence(caller: Caller, Segments(path): Segments<Triple>) -> Outcome {
+    let (sheet, day, subject) = caller.three(&path)?;
+    caller.answer(PresenceQuery { sheet, day, subject }).await
 }
 
 /// How many were there on a day?
-#[utoipa::path(
-    get, path = "/v1/attendance/{sheet}/{day}", tag = "Attendance",
-    params(
-        ("sheet" = String, Path, description = "A declared sheet"),
-        ("day" = String, Path, description = "A date, or `today`"),
-    ),
-    responses((status = 200, description = "How many", body = DayAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn read_day(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((sheet, on)): Segments<(String, String)>,
-) -> Outcome {
-    caller.signed_in()?;
-    let (sheet, day) = (Name::new(&sheet)?, day(&on)?);
-    answer(&app, &caller, DayQuery { sheet, day }).await
+#[utoipa::path(get, path = "/v1/attendance/{sheet}/{day}", tag = "Attendance", params(OfSheet),
+    responses((status = 200, description = "How many", body = DayAnswer)))]
+pub async fn read_day(caller: Caller, Segments(path): Segments<Pair>) -> Outcome {
+    let (sheet, day) = caller.two(&path)?;
+    caller.answer(DayQuery { sheet, day }).await
 }
 
 /// How many different ones were there on any, or on all, of several days?
-#[utoipa::path(
-    get, path = "/v1/attendance/{sheet}", tag = "Attendance",
+#[utoipa::path(get, path = "/v1/attendance/{sheet}", tag = "Attendance",
     params(("sheet" = String, Path, description = "A declared sheet"), Days),
-    responses((status = 200, description = "How many", body = DaysAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn read_days(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(sheet): Segments<String>,
-    Params(asked): Params<Days>,
-) -> Outcome {
-    caller.signed_in()?;
+    responses((status = 200, description = "How many", body = DaysAnswer)))]
+pub async fn read_days(caller: Caller, Segments(sheet): Segments<String>, Params(asked): Params<Days>) -> Outcome {
     let (sheet, matching) = (Name::new(&sheet)?, asked.r#match);
     let days = days(&asked)?;
-    answer(&app, &caller, DaysQuery { sheet, days, matching }).await
+    caller.answer(DaysQuery { sheet, days, matching }).await
 }
 
 fn days(asked: &Days) -> Result<Vec<Day>, Problem> {
@@ -171,22 +158,18 @@ fn days(asked: &Days) -> Result<Vec<Day>, Problem> {
 }
 
 /// On which days was this subject there, and how many in a row?
-#[utoipa::path(
-    get, path = "/v1/subjects/{subject}/attendance/{sheet}", tag = "Attendance",
+#[utoipa::path(get, path = "/v1/subjects/{subject}/attendance/{sheet}", tag = "Attendance",
     params(
         ("subject" = String, Path, description = "Who; `me` for a user's own token"),
         ("sheet" = String, Path, description = "A declared sheet"),
         Between,
     ),
-    responses((status = 200, description = "The days and the streaks", body = SubjectDaysAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
+    responses((status = 200, description = "The days and the streaks", body = SubjectDaysAnswer)))]
 pub async fn read_subject_days(
-    State(app): State<App>,
     caller: Caller,
-    Segments((subject, sheet)): Segments<(String, String)>,
+    Segments(path): Segments<Pair>,
     Params(Between { from, to }): Params<Between>,
 ) -> Outcome {
-    caller.signed_in()?;
-    let (sheet, subject) = (Name::new(&sheet)?, caller.subject(&subject)?);
-    answer(&app, &caller, SubjectDaysQuery { sheet, subject, from, to }).await
+    let (subject, sheet) = caller.two(&path)?;
+    caller.answer(SubjectDaysQuery { sheet, subject, from, to }).await
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
 use futures_util::future::join_all;
@@ -16,15 +16,22 @@ use tally::core::reply::{BatchReply, Reply};
 use tally::core::rows::ReplayKey;
 use tally::core::{Code, Refusal, unique};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::Outcome;
+use super::{Idempotent, tagged};
 use crate::app::App;
 use crate::door::memory::Room;
 use crate::http::body::{no_room, parse, read_body};
 use crate::http::problem::Problem;
 use crate::http::reply::{self, BatchItem};
-use crate::http::request::Caller;
+use crate::http::request::{Caller, Outcome};
 use crate::http::withheld::{Shown, withhold};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    tagged("Batches", "Many commands in one request").routes(routes!(batch))
+}
 
 /// A batch whose commands are read as `C`.
 #[derive(Deserialize)]
@@ -107,18 +114,13 @@ pub struct BatchAnswer {
 /// Do many commands in one request
 ///
 /// With `atomic` all take effect or none; a refused one refuses all, with its index. Otherwise each stands on its own.
-#[utoipa::path(
-    post, path = "/v1/batch", tag = "Batches",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters")),
-    request_body(content = BatchBody),
-    responses((status = 200, description = "What became of each", body = BatchAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> Outcome {
-    caller.signed_in()?;
+#[utoipa::path(post, path = "/v1/batch", tag = "Batches", params(Idempotent),
+    request_body(content = BatchBody), responses((status = 200, description = "What became of each", body = BatchAnswer)))]
+pub async fn batch(caller: Caller, request: Request) -> Outcome {
     let headers = request.headers().clone();
-    let bounds = &app.settings.bounds;
+    let bounds = &caller.app.settings.bounds;
     let room = request.extensions().get::<Arc<Room>>().cloned();
-    let bytes = read_body(request, &app, bounds.batch_bytes_max).await?;
+    let bytes = read_body(request, &caller.app, bounds.batch_bytes_max).await?;
     let sent = read_batch(&bytes)?;
     if room.is_some_and(|room| !room.grow(held(&sent.commands))) {
         return Err(no_room());
@@ -132,18 +134,18 @@ pub async fn batch(State(app): State<App>, caller: Caller, request: Request) -> 
         return Err(Problem::bad_request("dry_run goes with atomic: false"));
     }
     let once = match headers.contains_key("idempotency-key") && !sent.dry_run {
-        true => caller.once(&app, &headers, "/v1/batch", &bytes, sent.commands.len())?,
+        true => caller.once(&headers, "/v1/batch", &bytes, sent.commands.len())?,
         false => None,
     };
     let commands = sent.commands.into_iter().map(|command| allowed(command?, &caller)).collect();
     if sent.atomic {
-        atomic(&app, &caller, commands, once).await
+        atomic(&caller, commands, once).await
     } else {
         let command = match sent.dry_run {
             true => |commands| Command::from(Rehearse { commands }),
             false => |commands| Command::from(Batch { atomic: false, commands }),
         };
-        each(&app, &caller, commands, command, once).await
+        each(&caller, commands, command, once).await
     }
 }
 
@@ -157,22 +159,21 @@ fn allowed(mut command: Command, caller: &Caller) -> Result<Command, Refusal> {
     Ok(command)
 }
 
-async fn atomic(app: &App, caller: &Caller, commands: Vec<Result<Command, Refusal>>, once: Option<Once>) -> Outcome {
+async fn atomic(caller: &Caller, commands: Vec<Result<Command, Refusal>>, once: Option<Once>) -> Outcome {
     let indexed = commands
         .into_iter()
         .enumerate()
         .map(|(index, command)| command.map_err(|cause| Refusal::BatchRefused { index, cause: Box::new(cause) }));
     let commands = indexed.collect::<Result<Vec<_>, _>>()?;
-    let decided = caller.apply(app, Command::from(Batch { atomic: true, commands }), once).await?;
+    let decided = caller.apply(Command::from(Batch { atomic: true, commands }), once).await?;
     if let Ok(Reply::Batch(replies)) = decided.reply {
-        return Ok(answer(app, caller, items(replies), decided.cost, decided.replayed).await);
+        return Ok(answer(caller, items(replies), decided.cost, decided.replayed).await);
     }
     reply::decided(StatusCode::OK, decided)
 }
 
 /// Each on its own, but in shared commits: chunks go to the queue in order, so order is kept.
 async fn each(
-    app: &App,
     caller: &Caller,
     commands: Vec<Result<Command, Refusal>>,
     command: fn(Vec<Command>) -> Command,
@@ -195,7 +196,7 @@ async fn each(
         let rest = good.split_off(good.len().min(ATOMIC_COMMANDS_MAX));
         let (indices, commands): (Vec<usize>, Vec<Command>) = good.into_iter().unzip();
         let once = once.as_ref().map(|once| chunk_once(once, chunks.len()));
-        chunks.push(caller.apply(app, command(commands), once));
+        chunks.push(caller.apply(command(commands), once));
         places.push(indices);
         good = rest;
     }
@@ -219,7 +220,7 @@ async fn each(
             results[index] = Some(item);
         }
     }
-    Ok(answer(app, caller, results.into_iter().flatten().collect(), cost, replayed).await)
+    Ok(answer(caller, results.into_iter().flatten().collect(), cost, replayed).await)
 }
 
 /// What became of a chunk. A reused idempotency key is about the whole request.
@@ -269,11 +270,11 @@ fn items(replies: Vec<Result<Reply, Refusal>>) -> Vec<BatchItem> {
     replies.into_iter().map(item).collect()
 }
 
-async fn answer(app: &App, caller: &Caller, mut results: Vec<BatchItem>, cost: Cost, replayed: bool) -> Response {
+async fn answer(caller: &Caller, mut results: Vec<BatchItem>, cost: Cost, replayed: bool) -> Response {
     let replies = results.iter_mut().filter_map(|item| match item {
         BatchItem::Reply(shown) => Some(shown),
         BatchItem::Problem(_) => None,
     });
-    withhold(app, caller, replies).await;
+    withhold(caller, replies).await;
     reply::with_headers(reply::json(StatusCode::OK, &BatchAnswer { results }), cost, replayed)
 }

@@ -1,19 +1,29 @@
 //! Who leads?
 
-use axum::extract::State;
 use serde::Deserialize;
-use tally::core::command::{ChangeScore, Command, ScoreChange};
+use tally::core::command::{ChangeScore, ScoreChange};
 use tally::core::limits::PAGE_ITEMS_DEFAULT;
 use tally::core::query::{BoardAnswer, BoardQuery, SeasonsAnswer, SeasonsQuery, StandingAnswer, StandingQuery};
 use tally::core::reply::ScoreReply;
-use tally::core::{Name, Timestamp};
+use tally::core::{Name, SubjectId, Timestamp};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::{Outcome, answer, apply};
+use super::{Idempotent, tagged};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Posted;
-use crate::http::request::{Caller, Params, Segments};
+use crate::http::problem::Problem;
+use crate::http::request::{Caller, Outcome, Pair, Params, Segments};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    tagged("Boards", "Who leads?")
+        .routes(routes!(add_score, set_score, leave_board, read_standing))
+        .routes(routes!(read_board))
+        .routes(routes!(read_seasons))
+}
 
 /// How much to add.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -60,125 +70,90 @@ pub struct Around {
     season: Option<Timestamp>,
 }
 
-type Pair = (String, String);
+/// A member whose score the caller may change.
+fn scored(caller: &Caller, path: &Pair) -> Result<(Name, SubjectId), Problem> {
+    let (board, member) = caller.two(path)?;
+    caller.may(Permission::Score, Some(&member), None)?;
+    Ok((board, member))
+}
 
 /// Add to a member's score
 ///
 /// A retry adds again, so send an Idempotency-Key where that matters. Not on a board that keeps the best score.
-#[utoipa::path(
-    post, path = "/v1/boards/{board}/{member}", tag = "Boards",
+#[utoipa::path(post, path = "/v1/boards/{board}/{member}", tag = "Boards",
     params(
         ("board" = String, Path, description = "A declared board, such as `points`"),
         ("member" = String, Path, description = "Whose score"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters"),
+        Idempotent,
     ),
-    request_body(content = AddScoreBody),
-    responses((status = 200, description = "The member as it stands now", body = ScoreReply), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn add_score(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((board, member)): Segments<Pair>,
-    posted: Posted,
-) -> Outcome {
-    caller.signed_in()?;
-    let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Permission::Score, Some(&member), None)?;
-    let (AddScoreBody { by }, once) = posted.read(&app, &caller)?;
-    apply(&app, &caller, Command::from(ChangeScore { board, member, change: ScoreChange::By(by) }), once).await
+    request_body(content = AddScoreBody), responses((status = 200, description = "The member as it stands now", body = ScoreReply)))]
+pub async fn add_score(caller: Caller, Segments(path): Segments<Pair>, posted: Posted) -> Outcome {
+    let (board, member) = scored(&caller, &path)?;
+    let (AddScoreBody { by }, once) = posted.read(&caller)?;
+    caller.reply(ChangeScore { board, member, change: ScoreChange::By(by) }, once).await
 }
 
 /// Set a member's score
 ///
 /// On a board that keeps the best score, a lower one changes nothing.
-#[utoipa::path(
-    put, path = "/v1/boards/{board}/{member}", tag = "Boards",
+#[utoipa::path(put, path = "/v1/boards/{board}/{member}", tag = "Boards",
     params(
         ("board" = String, Path, description = "A declared board"),
         ("member" = String, Path, description = "Whose score"),
     ),
-    request_body(content = SetScoreBody),
-    responses((status = 200, description = "The member as it stands now", body = ScoreReply), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn set_score(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((board, member)): Segments<Pair>,
-    posted: Posted,
-) -> Outcome {
-    caller.signed_in()?;
-    let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Permission::Score, Some(&member), None)?;
+    request_body(content = SetScoreBody), responses((status = 200, description = "The member as it stands now", body = ScoreReply)))]
+pub async fn set_score(caller: Caller, Segments(path): Segments<Pair>, posted: Posted) -> Outcome {
+    let (board, member) = scored(&caller, &path)?;
     let SetScoreBody { score } = posted.body()?;
-    apply(&app, &caller, Command::from(ChangeScore { board, member, change: ScoreChange::To(score) }), None).await
+    caller.reply(ChangeScore { board, member, change: ScoreChange::To(score) }, None).await
 }
 
 /// Take a member off a board
-#[utoipa::path(
-    delete, path = "/v1/boards/{board}/{member}", tag = "Boards",
+#[utoipa::path(delete, path = "/v1/boards/{board}/{member}", tag = "Boards",
     params(
         ("board" = String, Path, description = "A declared board"),
         ("member" = String, Path, description = "Who leaves"),
     ),
-    responses((status = 200, description = "Whether it was there", body = ScoreReply), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn leave_board(State(app): State<App>, caller: Caller, Segments((board, member)): Segments<Pair>) -> Outcome {
-    caller.signed_in()?;
-    let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.may(Permission::Score, Some(&member), None)?;
-    apply(&app, &caller, Command::from(ChangeScore { board, member, change: ScoreChange::Leave }), None).await
+    responses((status = 200, description = "Whether it was there", body = ScoreReply)))]
+pub async fn leave_board(caller: Caller, Segments(path): Segments<Pair>) -> Outcome {
+    let (board, member) = scored(&caller, &path)?;
+    caller.reply(ChangeScore { board, member, change: ScoreChange::Leave }, None).await
 }
 
 /// Who leads?
-#[utoipa::path(
-    get, path = "/v1/boards/{board}", tag = "Boards",
+#[utoipa::path(get, path = "/v1/boards/{board}", tag = "Boards",
     params(("board" = String, Path, description = "A declared board"), Part),
-    responses((status = 200, description = "A page, the best first", body = BoardAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
+    responses((status = 200, description = "A page, the best first", body = BoardAnswer)))]
 pub async fn read_board(
-    State(app): State<App>,
     caller: Caller,
     Segments(board): Segments<String>,
     Params(Part { limit, cursor, rank, season }): Params<Part>,
 ) -> Outcome {
-    caller.signed_in()?;
     let (board, limit) = (Name::new(&board)?, limit.unwrap_or(PAGE_ITEMS_DEFAULT));
-    answer(&app, &caller, BoardQuery { board, season, rank, limit, cursor }).await
+    caller.answer(BoardQuery { board, season, rank, limit, cursor }).await
 }
 
 /// Where does this member stand, and next to whom?
-#[utoipa::path(
-    get, path = "/v1/boards/{board}/{member}", tag = "Boards",
+#[utoipa::path(get, path = "/v1/boards/{board}/{member}", tag = "Boards",
     params(
         ("board" = String, Path, description = "A declared board"),
         ("member" = String, Path, description = "Who; `me` for a user's own token"),
         Around,
     ),
-    responses((status = 200, description = "Its rank; null where it is not on the board", body = StandingAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn read_standing(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((board, member)): Segments<Pair>,
-    Params(Around { around, season }): Params<Around>,
-) -> Outcome {
-    caller.signed_in()?;
-    let (board, member) = (Name::new(&board)?, caller.subject(&member)?);
-    caller.signed_in()?;
-    let around = around.unwrap_or_default();
-    answer(&app, &caller, StandingQuery { board, season, member, around }).await
+    responses((status = 200, description = "Its rank; null where it is not on the board", body = StandingAnswer)))]
+pub async fn read_standing(caller: Caller, Segments(path): Segments<Pair>, Params(asked): Params<Around>) -> Outcome {
+    let (board, member) = caller.two(&path)?;
+    let (season, around) = (asked.season, asked.around.unwrap_or_default());
+    caller.answer(StandingQuery { board, season, member, around }).await
 }
 
 /// Which seasons has this board had?
 ///
 /// Newest first, each from its first score on. It stands beside the boards, since a member may be called anything.
-#[utoipa::path(
-    get, path = "/v1/seasons/{board}", tag = "Boards",
+#[utoipa::path(get, path = "/v1/seasons/{board}", tag = "Boards",
     params(("board" = String, Path, description = "A declared board with seasons")),
-    responses((status = 200, description = "The seasons", body = SeasonsAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn read_seasons(State(app): State<App>, caller: Caller, Segments(board): Segments<String>) -> Outcome {
-    caller.signed_in()?;
+    responses((status = 200, description = "The seasons", body = SeasonsAnswer)))]
+pub async fn read_seasons(caller: Caller, Segments(board): Segments<String>) -> Outcome {
     let board = Name::new(&board)?;
-    answer(&app, &caller, SeasonsQuery { board }).await
+    caller.answer(SeasonsQuery { board }).await
 }

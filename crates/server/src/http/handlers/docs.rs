@@ -3,11 +3,24 @@
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
 use utoipa::ToResponse;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::http::problem::Document;
 use crate::http::routes;
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(openapi))
+        .route("/", get(home))
+        .route("/docs", get(page))
+        .route("/docs/docs.js", get(script))
+        .route("/docs/docs.css", get(style))
+}
 
 /// A problem document.
 #[derive(ToResponse)]

@@ -1,17 +1,22 @@
 //! One call renders a feed.
 
-use axum::extract::State;
 use serde::Deserialize;
 use tally::core::bounded::AtMost;
 use tally::core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX};
 use tally::core::query::{FeedAnswer, FeedQuery};
 use tally::core::{Name, ObjectId, SubjectId};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::{Outcome, answer};
 use crate::app::App;
 use crate::http::body::Json;
-use crate::http::request::Caller;
+use crate::http::request::{Caller, Outcome};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(read))
+}
 
 /// What to read.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -35,17 +40,10 @@ pub struct FeedBody {
 }
 
 /// Counts and counters of many objects, and whether the viewer is in each
-#[utoipa::path(
-    post, path = "/v1/read", tag = "Relations",
-    request_body(content = FeedBody),
-    responses((status = 200, description = "One item per object, in order", body = FeedAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn read(State(app): State<App>, caller: Caller, Json(body): Json<FeedBody>) -> Outcome {
-    caller.signed_in()?;
+#[utoipa::path(post, path = "/v1/read", tag = "Relations",
+    request_body(content = FeedBody), responses((status = 200, description = "One item per object, in order", body = FeedAnswer)))]
+pub async fn read(caller: Caller, Json(body): Json<FeedBody>) -> Outcome {
     let FeedBody { viewer, objects: AtMost(objects), relations: AtMost(relations), counters: AtMost(counters) } = body;
-    let viewer = match viewer {
-        Some(named) => Some(caller.subject(named.as_str())?),
-        None => caller.own_subject().cloned(),
-    };
-    answer(&app, &caller, FeedQuery { viewer, objects, relations, counters }).await
+    let viewer = caller.viewer(viewer.as_ref().map(SubjectId::as_str))?;
+    caller.answer(FeedQuery { viewer, objects, relations, counters }).await
 }

@@ -5,13 +5,19 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tally::core::Code;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::Outcome;
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::problem::Problem;
 use crate::http::reply;
-use crate::http::request::Caller;
+use crate::http::request::{Caller, Outcome};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz)).routes(routes!(metrics))
+}
 
 /// Is the process alive?
 #[utoipa::path(get, path = "/healthz", tag = "Running", security(()),
@@ -42,11 +48,12 @@ pub async fn readyz(State(app): State<App>) -> Outcome {
 
 /// Figures for Prometheus
 #[utoipa::path(get, path = "/metrics", tag = "Running",
-    responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"), (status = "4XX", response = super::docs::ProblemResponse)))]
-pub async fn metrics(State(app): State<App>, caller: Caller) -> Outcome {
+    responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text")))]
+pub async fn metrics(caller: Caller) -> Outcome {
     caller.may(Permission::Metrics, None, None)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(([(header::CONTENT_TYPE, kind)], app.metrics.render(&app.tally, app.memory.held())).into_response())
+    Ok(([(header::CONTENT_TYPE, kind)], caller.app.metrics.render(&caller.app.tally, caller.app.memory.held()))
+        .into_response())
 }
 
 #[cfg(test)]

@@ -1,20 +1,26 @@
 //! May this happen now?
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use tally::core::command::{Command, Take};
+use tally::core::command::Take;
 use tally::core::query::{LimitAnswer, LimitQuery};
 use tally::core::reply::TakeReply;
 use tally::core::{KeyId, Name};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::{Outcome, apply};
+use super::{Idempotent, tagged};
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::body::Posted;
-use crate::http::request::{Caller, Segments};
+use crate::http::request::{Caller, Outcome, Pair, Segments};
 use crate::http::{rate, reply};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    tagged("Limits", "May this happen now?").routes(routes!(take, read_limit))
+}
 
 /// How much to use.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -38,7 +44,7 @@ fn one() -> u64 {
     params(
         ("limit" = String, Path, description = "A declared limit"),
         ("key" = String, Path, description = "Whose, such as a user or an address; 1 to 256 bytes"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters"),
+        Idempotent,
     ),
     request_body(content = Option<TakeBody>),
     responses(
@@ -46,40 +52,24 @@ fn one() -> u64 {
             ("RateLimit" = String, description = "How it stands: `\"posting\";r=REMAINING;t=SECONDS`"),
             ("RateLimit-Policy" = String, description = "What it is: `\"posting\";q=AMOUNT;w=SECONDS`"),
         )),
-        (status = "4XX", response = super::docs::ProblemResponse),
     ),
 )]
-pub async fn take(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((limit, key)): Segments<(String, String)>,
-    posted: Posted,
-) -> Outcome {
+pub async fn take(caller: Caller, Segments(path): Segments<Pair>, posted: Posted) -> Outcome {
     caller.may(Permission::Take, None, None)?;
-    let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
-    let (TakeBody { cost }, once) = posted.read(&app, &caller)?;
-    apply(&app, &caller, Command::from(Take { limit, key, cost }), once).await
+    let (limit, key) = caller.two(&path)?;
+    let (TakeBody { cost }, once) = posted.read(&caller)?;
+    caller.reply(Take { limit, key, cost }, once).await
 }
 
 /// How does a limit stand?
 ///
 /// Free: nothing is used.
-#[utoipa::path(
-    get, path = "/v1/limits/{limit}/{key}", tag = "Limits",
-    params(
-        ("limit" = String, Path, description = "A declared limit"),
-        ("key" = String, Path, description = "Whose"),
-    ),
-    responses((status = 200, description = "How it stands", body = LimitAnswer), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn read_limit(
-    State(app): State<App>,
-    caller: Caller,
-    Segments((limit, key)): Segments<(String, String)>,
-) -> Outcome {
-    caller.signed_in()?;
-    let (limit, key) = (Name::new(&limit)?, KeyId::new(&key)?);
-    let standing = caller.ask(&app, &LimitQuery { limit: limit.clone(), key }).await?;
+#[utoipa::path(get, path = "/v1/limits/{limit}/{key}", tag = "Limits",
+    params(("limit" = String, Path, description = "A declared limit"), ("key" = String, Path, description = "Whose")),
+    responses((status = 200, description = "How it stands", body = LimitAnswer)))]
+pub async fn read_limit(caller: Caller, Segments(path): Segments<Pair>) -> Outcome {
+    let (limit, key): (Name, KeyId) = caller.two(&path)?;
+    let standing = caller.ask(&LimitQuery { limit: limit.clone(), key }).await?;
     let mut response = reply::json(StatusCode::OK, &standing);
     rate::insert(response.headers_mut(), rate::Standing::of(limit.as_str(), &standing));
     Ok(response)

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse;
 use futures_util::stream;
@@ -14,13 +14,19 @@ use tally::core::limits::{FEED_OBJECTS_MAX, FEED_RELATIONS_MAX};
 use tally::core::query::FeedQuery;
 use tally::core::{Name, ObjectId};
 use tokio::sync::watch;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::Outcome;
 use crate::app::App;
 use crate::auth::policy::Permission;
 use crate::http::counts::{Counts, Pair};
 use crate::http::problem::Problem;
-use crate::http::request::{Caller, listed};
+use crate::http::request::{Caller, Outcome, listed};
+
+/// Its routes.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(live))
+}
 
 /// A comment now and then keeps the connection from being taken for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -35,17 +41,15 @@ const AT_ONCE: usize = 64;
 /// An event `count` for each object and relation at first, then one whenever a count changes, always with the full count.
 /// The stream ends with the credential that opened it: when the key is revoked, or the token expires. A relation's
 /// condition for reading is asked before every event: what it forbids is left out for as long as it does.
-#[utoipa::path(
-    get, path = "/v1/live", tag = "Running",
+#[utoipa::path(get, path = "/v1/live", tag = "Running",
     params(
         ("objects" = String, Query, description = "Objects, separated by commas; a comma inside an id is written %2C"),
         ("relations" = String, Query, description = "Relations, separated by commas"),
     ),
-    responses((status = 200, description = "Server-Sent Events", body = String, content_type = "text/event-stream"), (status = "4XX", response = super::docs::ProblemResponse)),
-)]
-pub async fn live(State(app): State<App>, caller: Caller, headers: HeaderMap, RawQuery(query): RawQuery) -> Outcome {
-    caller.signed_in()?;
-    let credential = Credential::of(&app, &headers).await?;
+    responses((status = 200, description = "Server-Sent Events", body = String, content_type = "text/event-stream")))]
+pub async fn live(caller: Caller, headers: HeaderMap, RawQuery(query): RawQuery) -> Outcome {
+    let app = &caller.app;
+    let credential = Credential::of(app, &headers).await?;
     let query = query.unwrap_or_default();
     let objects = listed(&query, "objects")?.iter().map(|text| ObjectId::new(text)).collect::<Result<Vec<_>, _>>()?;
     let relations = listed(&query, "relations")?.iter().map(|text| Name::new(text)).collect::<Result<Vec<_>, _>>()?;
@@ -71,7 +75,7 @@ pub async fn live(State(app): State<App>, caller: Caller, headers: HeaderMap, Ra
         stopping: app.stopping.subscribe(),
         credential: Some(credential),
         quiet_since: Instant::now(),
-        counts: Counts::new(&app, caller.facts(), first),
+        counts: Counts::new(app, caller.facts(), first),
         ready,
     };
     let events = stream::unfold(follower, async |mut follower| {

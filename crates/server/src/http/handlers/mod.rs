@@ -15,25 +15,58 @@ pub mod relations;
 pub mod subjects;
 pub mod uniques;
 
-use axum::http::StatusCode;
 use serde::Serialize;
-use tally::core::Question;
-use tally::core::command::{Command, Once};
+use tally::core::reply::{AttendReply, CounterReply, EdgeReply, ScoreReply, TakeReply, UniqueReply};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
 
-use super::problem::Problem;
-use super::reply;
-use super::request::Caller;
 use crate::app::App;
 
-/// What a handler gives.
-pub type Outcome = Result<axum::response::Response, Problem>;
+/// Every part of the contract, in the order of its tags.
+pub(super) const PARTS: &[fn() -> OpenApiRouter<App>] = &[
+    relations::routes,
+    feed::routes,
+    counters::routes,
+    uniques::routes,
+    attendance::routes,
+    boards::routes,
+    limits::routes,
+    batch::routes,
+    subjects::routes,
+    objects::routes,
+    admin::routes,
+    live::routes,
+    health::routes,
+    docs::routes,
+];
 
-/// Answers a question as the caller, who has to be allowed it.
-async fn answer<Q: Question<Answer: Serialize>>(app: &App, caller: &Caller, question: Q) -> Outcome {
-    Ok(reply::json(StatusCode::OK, &caller.ask(app, &question).await?))
+/// What a command of a batch is answered with.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "describes the answer")]
+pub(super) enum CommandReply {
+    Edge(EdgeReply),
+    Count(CounterReply),
+    Unique(UniqueReply),
+    Attend(AttendReply),
+    Score(ScoreReply),
+    Take(TakeReply),
 }
 
-/// Does what the caller asks for, once where it has a key.
-async fn apply(app: &App, caller: &Caller, command: impl Into<Command>, once: Option<Once>) -> Outcome {
-    reply::decided(StatusCode::OK, caller.apply(app, command, once).await?)
+/// A call that is done once, however often it is sent.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[allow(dead_code, reason = "describes the header")]
+struct Idempotent {
+    /// 1 to 128 visible ASCII characters
+    #[param(rename = "Idempotency-Key")]
+    idempotency_key: Option<String>,
+}
+
+/// Routes under a tag, with what the contract says of it.
+fn tagged(name: &str, about: &str) -> OpenApiRouter<App> {
+    let mut router = OpenApiRouter::new();
+    router.get_openapi_mut().tags = Some(vec![TagBuilder::new().name(name).description(Some(about)).build()]);
+    router
 }

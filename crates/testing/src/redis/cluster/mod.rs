@@ -1,5 +1,6 @@
 //! A Redis Cluster, started here.
 
+mod announced;
 mod moving;
 mod node;
 mod view;

@@ -4,8 +4,8 @@ use tally_core::catalog::{Algorithm, LimitDef};
 use tally_core::id::Name;
 use toml::de::DeTable;
 
-use super::declared::Reader;
-use super::tables::{Declares, Table};
+use super::{Declares, Table};
+use crate::declared::Reader;
 
 const ALGORITHMS: &[(&str, Algorithm)] = &[
     ("sliding_log", Algorithm::SlidingLog),

@@ -4,8 +4,8 @@ use tally_core::catalog::{CounterDef, Per};
 use tally_core::id::Name;
 use toml::de::DeTable;
 
-use super::declared::{Reader, Whose};
-use super::tables::{Declares, RATE_LIMIT_KEY, Table};
+use super::{Declares, RATE_LIMIT_KEY, Table};
+use crate::declared::{Reader, Whose};
 
 const PER_KEY: Whose = &[("key", Per::Object)];
 

@@ -6,8 +6,8 @@ use tally_core::schedule::Schedule;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::declared::{Reader, Whose};
-use super::tables::{Declares, Table};
+use super::{Declares, Table};
+use crate::declared::{Reader, Whose};
 
 const PER_MEMBER: Whose = &[("member", Per::Subject)];
 const TIES: &[(&str, Ties)] =

@@ -1,5 +1,11 @@
 //! The tables of what is declared by name: one file each, and how they are read.
 
+mod attendance;
+mod board;
+mod counter;
+mod limit;
+mod unique;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,11 +14,10 @@ use tally_core::id::Name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::declared::{Limits, Reader, Written};
-use super::file::value_text;
-use super::problem::{Problem, Source, did_you_mean};
-use super::schema::setting;
-use super::{attendance, board, counter, limit, unique};
+use crate::declared::{Limits, Reader, Written};
+use crate::file::value_text;
+use crate::problem::{Problem, Source, did_you_mean};
+use crate::schema::setting;
 
 /// All of them, in the order of the default file.
 pub(crate) const TABLES: &[Table] = &[counter::TABLE, unique::TABLE, attendance::TABLE, board::TABLE, limit::TABLE];

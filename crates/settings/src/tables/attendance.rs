@@ -6,9 +6,9 @@ use tally_core::id::Name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::declared::{Reader, Whose};
-use super::problem::did_you_mean;
-use super::tables::{Declares, Table};
+use super::{Declares, Table};
+use crate::declared::{Reader, Whose};
+use crate::problem::did_you_mean;
 
 const PER_SUBJECT: Whose = &[("subject", Per::Subject)];
 

@@ -37,7 +37,7 @@ pub(crate) mod rows {
     pub use crate::object::rows::Object;
     pub use crate::relation::rows::{Edge, EdgeKey, ListKey, Side};
     pub use crate::replay::rows::{Replay, ReplayKey};
-    pub(crate) use crate::room::rows::ROOM;
+    pub(crate) use crate::room::kinds::ROOM;
     pub use crate::room::rows::{
         EntryKey, Gate, Gone, GoneKey, Minute, MinuteKey, Room, RoomCount, Ticket, TicketKey, TicketState,
     };

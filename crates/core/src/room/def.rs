@@ -197,7 +197,9 @@ impl RoomSettings {
             !host.is_empty() && host.len() <= 255 && host.bytes().all(part)
         };
         if let Some(host) = self.return_hosts.iter().find(|host| !is_host(host)) {
-            return wrong(format!("`{host}` in return_hosts is no host; write shop.example, without https:// and a path"));
+            return wrong(format!(
+                "`{host}` in return_hosts is no host; write shop.example, without https:// and a path"
+            ));
         }
         self.bypass().map_err(|error| Refusal::BadRequest(format!("bypass: {error}")))?;
         self.rate_limit(room).map_err(|error| Refusal::BadRequest(format!("rate_limit: {error}")))?;

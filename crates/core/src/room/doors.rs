@@ -1,5 +1,7 @@
 //! A room from its making to its end: set up, opened, deleted.
 
+use std::sync::Arc;
+
 use super::reply::RoomReply;
 use super::rows::{Gate, NEVER, Phase, RoomCount, queue};
 use super::rule::{gate, note_gone, put_gate, put_room, room, ticket, ticket_key};
@@ -28,6 +30,7 @@ pub(super) fn put(command: &PutRoom, context: &Context<'_>, view: &mut View) -> 
     if before.phase == Phase::Deleting {
         return Err(Refusal::Conflict(format!("the room `{name}` is being deleted; try again shortly")).into());
     }
+    let settings = &Arc::new(settings.clone());
     let said = declared.then(|| settings.clone());
     if *declared && before.declared == said {
         return Ok(RoomReply::new(name, &before, false, false));
@@ -54,7 +57,7 @@ pub(super) fn put(command: &PutRoom, context: &Context<'_>, view: &mut View) -> 
 
 fn make(command: &PutRoom, context: &Context<'_>, view: &mut View) -> Result<RoomReply, Stop> {
     let PutRoom { room: name, settings, fresh: [secret, seed], declared } = command;
-    let now = context.now();
+    let (now, settings) = (context.now(), Arc::new(settings.clone()));
     // A room of this name may have been before: numbers go on.
     let last = SequenceKey::last(view.row_uncounted(&queue(name).key())?.as_ref());
     let opens = settings.opens_at.filter(|at| *at > now);
@@ -191,7 +194,9 @@ pub(super) fn delete_step(
         found.extend(ticket(name, Seq::Given(seq), view)?.map(|ticket| (Seq::Given(seq), ticket)));
         gate.swept = seq;
     }
-    crate::subject::forget::each(found.iter().map(|(seq, ticket)| expire::remove(name, *seq, ticket, view).map(|()| true)))?;
+    crate::subject::forget::each(
+        found.iter().map(|(seq, ticket)| expire::remove(name, *seq, ticket, view).map(|()| true)),
+    )?;
     if gate.swept < last {
         gate.due_at = context.now();
         put_gate(name, gate, view)?;

@@ -31,13 +31,7 @@ struct Step {
 }
 
 /// Takes tickets away that a subject took before a time, from the newest on.
-fn tickets(
-    name: &Name,
-    subject: &SubjectId,
-    before: Timestamp,
-    now: Timestamp,
-    view: &mut View,
-) -> Result<Step, Stop> {
+fn tickets(name: &Name, subject: &SubjectId, before: Timestamp, now: Timestamp, view: &mut View) -> Result<Step, Stop> {
     let room = view.kept(&Key::Room(name.clone()), Row::into_room)?;
     let last = entry_key(name, subject, "");
     let mut next = view.kept(&last, Row::into_entry)?;

@@ -7,6 +7,7 @@ mod expire;
 mod forget;
 mod gate;
 mod join;
+pub(crate) mod kinds;
 mod pace;
 pub mod read;
 mod reply;

@@ -32,7 +32,7 @@ pub struct Estimate {
 impl Pace {
     /// Of a room as it is now.
     pub fn of(room: &Room, gate: Option<&Gate>, now: Timestamp) -> Self {
-        let RoomSettings { rate_per_s, mode, .. } = &room.settings;
+        let RoomSettings { rate_per_s, mode, .. } = &*room.settings;
         let rate = match mode {
             super::Mode::Auto | super::Mode::Drain => Some(rate_per_s.micros),
             super::Mode::Off => Some(u64::MAX),

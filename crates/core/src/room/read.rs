@@ -208,7 +208,7 @@ impl RoomAnswer {
             early: room.early.filter(|_| room.settings.is_shuffled()),
             created_at: room.created_at,
             as_of: now,
-            settings: room.settings.clone(),
+            settings: (*room.settings).clone(),
         }
     }
 }
@@ -323,7 +323,7 @@ impl Question for QueueQuery {
             gone_last: gone,
             gone: Some(Vec::new()),
             now: found.now.time(),
-            room,
+            room: Box::new(room),
         };
         let from = answer.gone_up_to + 1;
         let to = gone.min(answer.gone_up_to + GONE_MAX);
@@ -331,7 +331,10 @@ impl Question for QueueQuery {
             let key = |number| Key::Gone(GoneKey { room: name.clone(), number: Seq::Given(number) });
             let found = sight.load_loosely(|| Wants::rows((from..=to).map(key).collect()))?;
             let rows = found.rows.iter().cloned().map(|row| row.and_then(Row::into_gone));
-            answer.gone = rows.map(|row| row.map(|Gone { places, .. }| places)).collect::<Option<Vec<_>>>().map(|all| all.concat());
+            answer.gone = rows
+                .map(|row| row.map(|Gone { places, .. }| places))
+                .collect::<Option<Vec<_>>>()
+                .map(|all| all.concat());
             answer.gone_up_to = to;
         }
         Ok(answer)
@@ -342,7 +345,7 @@ impl Question for QueueQuery {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct QueueAnswer {
     /// The room.
-    pub room: Room,
+    pub room: Box<Room>,
     /// Its gate.
     pub gate: Option<Gate>,
     /// The last number that was given.

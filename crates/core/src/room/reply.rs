@@ -48,7 +48,7 @@ pub struct TicketReply {
     /// What else is known of it, for whoever goes on with it.
     #[serde(skip)]
     #[cfg_attr(feature = "openapi", schema(ignore))]
-    pub facts: Facts,
+    pub facts: Box<Facts>,
 }
 
 /// What is not told of a ticket, and needed to tell the rest.
@@ -117,7 +117,7 @@ impl TicketReply {
             poll_after_ms: 0,
             joined_at: ticket.joined_at,
             claim_by: (state == TicketState::Ready).then_some(ticket.due_at),
-            facts,
+            facts: Box::new(facts),
         };
         reply.finish(0);
         reply
@@ -183,7 +183,7 @@ pub struct RoomReply {
 impl RoomReply {
     pub(super) fn new(name: &Name, room: &Room, changed: bool, created: bool) -> Self {
         let seed_hash = shuffle::commitment(&room.seed);
-        Self { room: name.clone(), changed, created, settings: room.settings.clone(), seed_hash }
+        Self { room: name.clone(), changed, created, settings: (*room.settings).clone(), seed_hash }
     }
 }
 

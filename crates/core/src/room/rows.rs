@@ -3,17 +3,15 @@
 //! A join writes its own ticket and what its subject's token stands for, and nothing that another join writes: so joins of many
 //! servers never meet. What letting in needs is in a row of its own, the [`Gate`], which one server at a time works on.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::def::RoomSettings;
-use super::{CleanRooms, ExpireTickets, LetIn, audit, shuffle};
+use super::shuffle;
 use crate::id::{Name, SubjectId};
-use crate::due::{Settling, WhenDue};
-use crate::rows::{
-    Due, InOrder, Kind, NumberOf, OrderKey, Ordered, Place, Seq, SequenceKey, TotalKey, Typed, columns, declare, documents, kind, texts,
-};
+use crate::rows::{Place, Seq, SequenceKey, TotalKey};
 use crate::time::Timestamp;
-use crate::verify::Audit;
 
 /// The sequence that numbers a room's tickets.
 pub(crate) const QUEUE: &str = "queue";
@@ -53,8 +51,7 @@ pub enum RoomCount {
 
 impl RoomCount {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Inside, Self::Ready, Self::Version, Self::Admitted, Self::Left, Self::Expired];
+    pub const ALL: [Self; 6] = [Self::Inside, Self::Ready, Self::Version, Self::Admitted, Self::Left, Self::Expired];
 
     /// How it is written.
     pub fn name(self) -> &'static str {
@@ -117,9 +114,9 @@ impl Phase {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Room {
     /// How it was set up.
-    pub settings: RoomSettings,
+    pub settings: Arc<RoomSettings>,
     /// What the configuration last said, where it declares the room.
-    pub declared: Option<RoomSettings>,
+    pub declared: Option<Arc<RoomSettings>>,
     /// With what tickets are sealed.
     pub secret: String,
     /// With what the order of who came early is drawn.
@@ -176,7 +173,7 @@ pub struct Gate {
     /// How far a long piece of work has come: opening a shuffled room, or deleting one.
     pub swept: u64,
     /// What it has done lately.
-    pub recent: Recent,
+    pub recent: Box<Recent>,
 }
 
 /// What a gate has done lately: for estimates, and for the room's minutes.
@@ -363,101 +360,4 @@ pub struct Minute {
     pub longest_wait_ms: u64,
     /// How long it is kept.
     pub due_at: Timestamp,
-}
-
-/// What is counted of rooms, as totals.
-pub(crate) const ROOM: NumberOf =
-    NumberOf { table: "room_total", letter: b'O', mark: "%", with_key: false, listed: None };
-
-texts!(TicketState: Self::name, Self::from_name; Phase: Self::name, Self::from_name);
-documents!(RoomSettings, Recent);
-columns!(Room { settings, declared, secret, seed, phase, early, awake, created_at });
-columns!(Gate { passed, budget, budget_at, due_at, is_full, swept, recent });
-columns!(TicketKey { room, seq });
-columns!(Ticket { subject, token, state, score, joined_at, since, due_at, previous });
-columns!(EntryKey { room, subject, token });
-columns!(GoneKey { room, number });
-columns!(Gone { places, due_at });
-columns!(MinuteKey { room, minute });
-columns!(Minute { joined, admitted, left, expired, longest_wait_ms, due_at });
-
-/// What is to be done in time: somebody waits for it.
-const fn prompt(command: fn(Vec<crate::rows::Key>) -> crate::command::Command) -> Settling {
-    Settling { within_ms: 0, ..Settling::cleaned(command) }
-}
-
-impl Kind for kind::Room {
-    declare!(Room = b'o' "room" in "room"
-        ("room" Text) =>
-        ("settings" Json, "declared" Json, "secret" Text, "seed" Text, "phase" Text, "early" Number, "awake" Flag,
-            "created_at" Time)
-        Changed With(0));
-}
-
-impl Kind for kind::Gate {
-    declare!(Gate = b'G' "room_gate" in "room"
-        ("room" Text) =>
-        ("passed" Number, "budget" Number, "budget_at" Time, "due_at" Time, "is_full" Flag, "swept" Number, "recent" Json)
-        Absent With(0), due Due::At("due_at"), numbered QUEUE);
-
-    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
-        at: |gate| Some(gate.due_at),
-        settling: prompt(|keys| LetIn { rooms: Self::keys(keys) }.into()),
-    });
-}
-
-impl Kind for kind::Ticket {
-    declare!(Ticket = b'k' "ticket" in "room"
-        ("room" Text, "seq" Number) =>
-        ("subject" Text, "token" Text, "state" Text, "score" Signed, "joined_at" Time, "since" Time, "due_at" Time,
-            "previous" Number)
-        Absent With(0), due Due::At("due_at"),
-        order Ordered { score: Some("score"), reached: "seq", only: Some(("state", "WAITING")) },
-        numbered QUEUE);
-
-    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
-        at: |ticket| Some(ticket.due_at),
-        settling: prompt(|keys| ExpireTickets { tickets: Self::keys(keys) }.into()),
-    });
-
-    const ORDER: Option<InOrder<Self>> = Some(InOrder {
-        order: |key| OrderKey::Queue(key.room.clone()),
-        place: |key, ticket| ticket.stands(key),
-        row: None,
-    });
-
-    const AUDIT: Option<Audit<Self>> = Some(Audit { claims: Some(audit::ticket), ..Audit::NOTHING });
-
-    fn counts(key: &TicketKey, ticket: &Ticket, mut add: impl FnMut(TotalKey, i64)) {
-        audit::counts(ticket).for_each(|count| add(count.of(&key.room), 1));
-    }
-}
-
-impl Kind for kind::Entry {
-    declare!(Entry = b'y' "entry" in "room"
-        ("room" Text, "subject" Text, "token" Text) => ("seq" Number)
-        Absent With(0), numbered QUEUE);
-}
-
-impl Kind for kind::Gone {
-    declare!(Gone = b'z' "room_gone" in "room"
-        ("room" Text, "number" Number) => ("places" Numbers, "due_at" Time)
-        Absent With(0), due Due::At("due_at"), numbered LOG);
-
-    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
-        at: |gone| Some(gone.due_at),
-        settling: Settling::cleaned(|rows| CleanRooms { rows }.into()),
-    });
-}
-
-impl Kind for kind::Minute {
-    declare!(Minute = b't' "room_minute" in "room"
-        ("room" Text, "minute" Time) =>
-        ("joined" Number, "admitted" Number, "left_count" Number, "expired" Number, "longest_wait_ms" Number, "due_at" Time)
-        Absent With(0), due Due::At("due_at"));
-
-    const DUE: Option<WhenDue<Self>> = Some(WhenDue {
-        at: |minute| Some(minute.due_at),
-        settling: Settling::cleaned(|rows| CleanRooms { rows }.into()),
-    });
 }

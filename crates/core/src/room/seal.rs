@@ -73,7 +73,9 @@ mod tests {
         assert_eq!(open("a secret", &ticket), Some(42));
         assert_eq!(open("another", &ticket), None);
         let other = ticket.replacen("42", "43", 1);
-        for wrong in ["", "42", "42-", "-", "42-AAAAAAAAAAAAAAAAAAAAAA", &other, &format!("0{ticket}"), &format!("{ticket}A")] {
+        for wrong in
+            ["", "42", "42-", "-", "42-AAAAAAAAAAAAAAAAAAAAAA", &other, &format!("0{ticket}"), &format!("{ticket}A")]
+        {
             assert_eq!(open("a secret", wrong), None, "{wrong}");
         }
     }

@@ -87,6 +87,9 @@ mod tests {
         assert_ne!(order("a"), order("b"));
         assert_ne!(order("a"), (1..=100).collect::<Vec<_>>());
         // Somebody checks it with another program: it stays as it is.
-        assert_eq!(order("a")[..5], [place("a", 100, 1), place("a", 100, 2), place("a", 100, 3), place("a", 100, 4), place("a", 100, 5)]);
+        assert_eq!(
+            order("a")[..5],
+            [place("a", 100, 1), place("a", 100, 2), place("a", 100, 3), place("a", 100, 4), place("a", 100, 5)]
+        );
     }
 }

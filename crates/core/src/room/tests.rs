@@ -204,7 +204,10 @@ fn a_claim_is_one_admission_however_often() {
     let first = sale.claim(&ann).unwrap();
     sale.wait(1_000);
     let again = sale.claim(&ann).unwrap();
-    assert_eq!((first.jti(), first.facts.since, first.facts.until), (again.jti(), again.facts.since, again.facts.until));
+    assert_eq!(
+        (first.jti(), first.facts.since, first.facts.until),
+        (again.jti(), again.facts.since, again.facts.until)
+    );
     assert_eq!(sale.inside(), 1);
     sale.wait(9_000);
     assert_eq!(sale.claim(&ann).unwrap_err().code(), Code::TicketGone, "an admission ends");
@@ -354,7 +357,10 @@ fn a_ticket_that_is_over_is_told_for_a_while_and_then_forgotten() {
     assert_eq!(sale.beat(&ticket).unwrap_err().code(), Code::TicketNotFound);
     let again = sale.join_as(Some("ann"), Some("t")).unwrap();
     assert_eq!(again.seq, 2, "a new place");
-    assert_eq!(sale.beat(&TicketReply { ticket: "2-AAAAAAAAAAAAAAAAAAAAAA".into(), ..again }).unwrap_err().code(), Code::TicketNotFound);
+    assert_eq!(
+        sale.beat(&TicketReply { ticket: "2-AAAAAAAAAAAAAAAAAAAAAA".into(), ..again }).unwrap_err().code(),
+        Code::TicketNotFound
+    );
 }
 
 #[test]

@@ -86,14 +86,15 @@ fn samples() -> Vec<(Key, Row)> {
         (Key::Sequence(SequenceKey { home: "sale".into(), name: "queue".into() }), Row::Sequence(NUMBER_MAX)),
         (Key::Entry(EntryKey { room: name("sale"), subject, token: "}".into() }), Row::Entry(Seq::Given(7))),
     ];
-    let (settings, recent) = (RoomSettings::default(), Recent::default());
+    let (settings, recent) = (Arc::new(RoomSettings::default()), Box::new(Recent::default()));
     let declared = Some(settings.clone());
     let (secret, seed) = ("s".to_owned(), "\"e\"".to_owned());
     let room = |declared, early| {
         let (settings, secret, seed) = (settings.clone(), secret.clone(), seed.clone());
         Row::Room(Room { settings, declared, secret, seed, phase: Phase::Open, early, awake: true, created_at: at })
     };
-    let gate = |passed| Gate { passed, budget: 1, budget_at: at, due_at: at, is_full: true, swept: 2, recent: recent.clone() };
+    let gate =
+        |passed| Gate { passed, budget: 1, budget_at: at, due_at: at, is_full: true, swept: 2, recent: recent.clone() };
     let minute = Minute { joined: 1, admitted: 2, left: 3, expired: 4, longest_wait_ms: 5, due_at: at };
     all.extend([
         (Key::Room(name("sale")), room(None, None)),

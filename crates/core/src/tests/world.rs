@@ -165,7 +165,9 @@ impl World {
         let is_counted = |key: &TotalKey| match key {
             TotalKey::Counter(_) => false,
             TotalKey::Room { count, .. } => matches!(count, RoomCount::Inside | RoomCount::Ready),
-            TotalKey::Object { .. } | TotalKey::Kind { .. } | TotalKey::Subject { .. } | TotalKey::Present { .. } => true,
+            TotalKey::Object { .. } | TotalKey::Kind { .. } | TotalKey::Subject { .. } | TotalKey::Present { .. } => {
+                true
+            }
         };
         let stored: BTreeMap<_, _> = self
             .totals

@@ -24,6 +24,7 @@ mod live;
 mod news;
 mod read;
 mod readable;
+mod rooms;
 mod ties;
 mod verify;
 
@@ -48,6 +49,7 @@ use error::typed;
 pub use keys::KeyRing;
 pub use live::{Hub, Subscription};
 pub use readable::Told;
+pub use rooms::TicketWatch;
 pub use tally_core as core;
 pub use tally_core::rows::{DriftItem, VerifyReport};
 pub use tally_embedded as embedded;

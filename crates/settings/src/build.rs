@@ -9,8 +9,8 @@ use super::problem::{ConfigErrors, Origin, Problem};
 use super::show::Effective;
 use super::value::Value;
 use super::{
-    Bounds, Cors, Counted, EmbeddedSettings, JwtSettings, LogSettings, Relation, Remembered, Settings, Sync,
-    TlsSettings,
+    AdmissionSettings, Bounds, Cors, Counted, EmbeddedSettings, JwtSettings, LogSettings, Relation, Remembered,
+    Settings, Sync, TlsSettings,
 };
 
 /// A shorter admin key works, with a warning: it can be guessed.
@@ -57,6 +57,10 @@ impl Build<'_> {
             jwt,
             cors,
             tls,
+            admission: AdmissionSettings {
+                signing_key_file: self.path("admission.signing_key_file"),
+                seal_key_file: self.path("admission.seal_key_file"),
+            },
             bounds: self.bounds(),
             log: LogSettings { json: self.text("log.format") == "json", level: self.text("log.level") },
             idempotency_ttl: match self.get("idempotency.ttl") {
@@ -100,6 +104,10 @@ impl Build<'_> {
             Some(Value::Text(text)) => text.clone(),
             _ => String::new(),
         }
+    }
+
+    fn path(&self, path: &str) -> Option<PathBuf> {
+        self.get(path).is_some().then(|| self.text(path).into())
     }
 
     fn texts(&self, path: &str) -> Vec<String> {

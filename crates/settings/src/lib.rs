@@ -69,6 +69,8 @@ pub struct Settings {
     pub cors: Option<Cors>,
     /// HTTPS, when it is on.
     pub tls: Option<TlsSettings>,
+    /// What admissions are signed with.
+    pub admission: AdmissionSettings,
     /// A limit on everything.
     pub bounds: Bounds,
     /// What is logged.
@@ -123,6 +125,15 @@ pub struct TlsSettings {
     pub cert: PathBuf,
     /// Private key, PEM.
     pub key: PathBuf,
+}
+
+/// `[admission]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AdmissionSettings {
+    /// An Ed25519 private key, PEM. None: servers make one and share it.
+    pub signing_key_file: Option<PathBuf>,
+    /// What seals the keys that servers share.
+    pub seal_key_file: Option<PathBuf>,
 }
 
 /// `[bounds]`; see `schema.rs` for what each means.

@@ -4,6 +4,7 @@ mod attendance;
 mod board;
 mod counter;
 mod limit;
+mod room;
 mod unique;
 
 use std::fmt;
@@ -20,7 +21,8 @@ use crate::problem::{Problem, Source, did_you_mean};
 use crate::schema::setting;
 
 /// All of them, in the order of the default file.
-pub(crate) const TABLES: &[Table] = &[counter::TABLE, unique::TABLE, attendance::TABLE, board::TABLE, limit::TABLE];
+pub(crate) const TABLES: &[Table] =
+    &[counter::TABLE, unique::TABLE, attendance::TABLE, board::TABLE, limit::TABLE, room::TABLE];
 
 /// Declares what was read.
 pub(crate) type Declares = Box<dyn Fn(&mut Catalog) + Send + Sync>;

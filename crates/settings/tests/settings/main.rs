@@ -2,6 +2,7 @@
 
 mod counting;
 mod relations;
+mod rooms;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -20,6 +20,7 @@ mod parse;
 mod progress;
 mod relations;
 mod restore;
+mod room;
 mod salvage;
 mod serve;
 mod target;
@@ -42,6 +43,7 @@ Examples:
   tally list bookmark --subject alice      what alice has bookmarked, newest first
   tally counter add views post:42          one more view
   tally board top points                   who leads
+  tally room create sale --rate 10         a waiting room that lets ten in a second
   tally verify --repair                    recount everything and mend what drifted
   tally doctor                             what is wrong, and what to do about it
 
@@ -51,7 +53,7 @@ beside the servers of that database. --json prints the API's own JSON.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings, 3 counts that do not add up.";
 
-/// Interactions that always add up: likes, bookmarks, reactions, counters, attendance, boards, limits
+/// Interactions that always add up: likes, bookmarks, reactions, counters, attendance, boards, limits, waiting rooms
 ///
 /// Without a command it runs the server.
 #[derive(Debug, Parser)]
@@ -98,6 +100,9 @@ enum Command {
     /// Limits: may this happen now?
     #[command(subcommand)]
     Limit(limit::LimitCommand),
+    /// Waiting rooms: whose turn is it?
+    #[command(subcommand)]
+    Room(room::RoomCommand),
     /// Recount everything and report what does not add up
     #[command(after_help = verify::AFTER_HELP)]
     Verify(verify::VerifyArgs),
@@ -166,6 +171,7 @@ fn dispatch(cli: Cli) -> Result<(), Failure> {
             Command::Attend(command) => attend::run(command).await,
             Command::Board(command) => board::run(command).await,
             Command::Limit(command) => limit::run(command).await,
+            Command::Room(command) => room::run(command).await,
             Command::Verify(args) => verify::run(args).await,
             Command::Backup(args) => backup::run(args).await,
             Command::Restore(args) => restore::run(&args),

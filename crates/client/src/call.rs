@@ -24,11 +24,17 @@ pub struct Call<T> {
 /// What a server answered, word for word.
 #[derive(Debug, Clone)]
 pub struct Answer {
+    status: u16,
     text: String,
     headers: HeaderMap,
 }
 
 impl Answer {
+    /// The HTTP status: 201 where something was made.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
     /// The body.
     pub fn text(&self) -> &str {
         &self.text
@@ -89,7 +95,8 @@ impl<T> Call<T> {
         let response = request.send().await.map_err(unreachable)?;
         let (status, headers) = (response.status(), response.headers().clone());
         if status.is_success() {
-            return Ok(Answer { text: response.text().await.map_err(unreachable)?, headers });
+            let status = status.as_u16();
+            return Ok(Answer { status, text: response.text().await.map_err(unreachable)?, headers });
         }
         let body = response.bytes().await.unwrap_or_default();
         Err(match serde_json::from_slice::<Problem>(&body) {

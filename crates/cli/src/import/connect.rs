@@ -17,7 +17,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Source {
     /// Connects, and finds out whether it is a cluster.
-    pub(super) async fn open(url: &str) -> Result<Self, Failure> {
+    pub(crate) async fn open(url: &str) -> Result<Self, Failure> {
         install_crypto();
         // A socket's URL has its password in the query.
         let shown = tally::redacted(url).split('?').next().unwrap_or_default().to_owned();

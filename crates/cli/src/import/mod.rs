@@ -27,7 +27,7 @@ use pattern::Pattern;
 use plan::Plan;
 use rehearse::Rehearsed;
 use report::Report;
-use source::Source;
+pub(super) use source::Source;
 use state::{Header, State};
 use work::Work;
 

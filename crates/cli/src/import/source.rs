@@ -16,7 +16,7 @@ const SCAN_KEYS: usize = 500;
 const PAGE_MEMBERS: usize = 1_000;
 
 /// An open Redis.
-pub(super) struct Source {
+pub(crate) struct Source {
     pub(super) link: Link,
     pub(super) shown: String,
     pub(super) shards: Vec<Shard>,
@@ -90,7 +90,7 @@ pub(super) enum Look {
 
 impl Source {
     /// Its URL without a password.
-    pub(super) fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
@@ -217,6 +217,11 @@ impl Source {
             Err(error) if is_other(&error) => Ok(Counter::Odd(format!("{key} is not a counter"))),
             Err(error) => Err(error),
         }
+    }
+
+    /// Asks anything that only reads.
+    pub(crate) async fn asked<T: FromRedisValue>(&self, cmd: &Cmd) -> Result<T, Failure> {
+        self.ask(cmd).await.map_err(|error| self.failure(&error))
     }
 
     async fn ask<T: FromRedisValue>(&self, cmd: &Cmd) -> RedisResult<T> {

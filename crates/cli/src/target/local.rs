@@ -8,6 +8,7 @@ use serde_json::json;
 use tally::core::command::{Auth, Call, PutApiKey, Verify};
 use tally::core::query::JobQuery;
 use tally::core::reply::JobReply;
+use tally::core::room::{Join, TicketReply};
 use tally::core::rows::{JobId, Role};
 use tally::core::{Operation, Question};
 use tally::postgres::Postgres;
@@ -63,6 +64,14 @@ impl Local {
     pub(crate) async fn read<Q: Question<Answer: Serialize>>(&self, question: &Q) -> Result<Json, Failure> {
         let auth: Auth = Arc::new(json!({"kind": "system"}));
         Json::of(&self.tally.query(question, &auth).await?)
+    }
+
+    /// Takes a ticket of a room, and says whether it is a new one.
+    pub(crate) async fn join(&self, join: &Join) -> Result<(TicketReply, bool), Failure> {
+        let auth: Auth = Arc::new(json!({"kind": "system"}));
+        let ticket = self.tally.join(join.clone(), &auth).await?;
+        let is_new = ticket.facts.is_new;
+        Ok((ticket, is_new))
     }
 
     /// Makes an API key.

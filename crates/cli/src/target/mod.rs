@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use tally::VerifyReport;
+use tally::core::room::{Join, TicketReply};
 use tally::core::rows::Role;
 use tally::core::{Operation, Question};
 use tally_client::{BackupMade, Request};
@@ -89,6 +90,14 @@ impl Target {
         match self {
             Self::Remote(remote) => remote.ask(question).await,
             Self::Local(local) => local.read(question).await,
+        }
+    }
+
+    /// Takes a ticket of a room, and says whether it is a new one.
+    pub(super) async fn join(&self, join: &Join) -> Result<(TicketReply, bool), Failure> {
+        match self {
+            Self::Remote(remote) => remote.join(join).await,
+            Self::Local(local) => local.join(join).await,
         }
     }
 

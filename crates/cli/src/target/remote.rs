@@ -1,12 +1,15 @@
 //! A running server, through its HTTP client: what each question is there.
 
 use tally::VerifyReport;
+use tally::core::room::{Join, TicketReply};
 use tally::core::rows::Role;
 use tally_client::{BackupMade, Call, Client, DEFAULT_URL, Request};
 
 use super::TargetArgs;
 use crate::failure::Failure;
 use crate::output::Json;
+
+const CREATED: u16 = 201;
 
 /// A server and who asks it.
 pub(crate) struct Remote {
@@ -36,6 +39,12 @@ impl Remote {
     /// Asks for one thing.
     pub(crate) async fn ask<R: Request>(&self, request: &R) -> Result<Json, Failure> {
         text(self.client.ask(request)).await
+    }
+
+    /// Takes a ticket of a room, and says whether it is a new one.
+    pub(crate) async fn join(&self, join: &Join) -> Result<(TicketReply, bool), Failure> {
+        let answer = self.client.ask(join).answer().await?;
+        Ok((answer.read()?, answer.status() == CREATED))
     }
 
     /// Makes an API key.

@@ -14,6 +14,8 @@ mod import_again;
 mod keys;
 mod postgres;
 mod redis;
+mod room;
+mod room_import;
 mod salvage;
 mod start;
 mod verify;

@@ -11,6 +11,7 @@ mod duration;
 mod file;
 mod judge;
 mod load;
+mod network;
 mod problem;
 mod relations;
 pub mod schema;
@@ -31,6 +32,7 @@ pub use defaults::render_defaults;
 pub use duration::{duration, duration_text};
 pub use judge::{Judge, TlsRefusal, Unjudged};
 pub use load::{check, load, load_from};
+pub use network::Network;
 pub use problem::{ConfigErrors, Origin, Problem};
 pub use relations::Relation;
 pub use show::render_show;
@@ -67,10 +69,12 @@ pub struct Settings {
     pub jwt: Option<JwtSettings>,
     /// Which pages may call, when any may.
     pub cors: Option<Cors>,
+    /// Proxies whose word on who asks, and for what, is taken.
+    pub trusted_proxies: Vec<Network>,
+    /// How admissions are signed.
+    pub admission: AdmissionSettings,
     /// HTTPS, when it is on.
     pub tls: Option<TlsSettings>,
-    /// What admissions are signed with.
-    pub admission: AdmissionSettings,
     /// A limit on everything.
     pub bounds: Bounds,
     /// What is logged.
@@ -118,6 +122,15 @@ pub struct Cors {
     pub credentials: bool,
 }
 
+/// `[admission]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AdmissionSettings {
+    /// The key that signs, PKCS#8 PEM; left out, one in the store.
+    pub signing_key_file: Option<PathBuf>,
+    /// What the key in the store is encrypted with.
+    pub seal_key_file: Option<PathBuf>,
+}
+
 /// `[tls]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
@@ -125,15 +138,6 @@ pub struct TlsSettings {
     pub cert: PathBuf,
     /// Private key, PEM.
     pub key: PathBuf,
-}
-
-/// `[admission]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AdmissionSettings {
-    /// An Ed25519 private key, PEM. None: servers make one and share it.
-    pub signing_key_file: Option<PathBuf>,
-    /// What seals the keys that servers share.
-    pub seal_key_file: Option<PathBuf>,
 }
 
 /// `[bounds]`; see `schema.rs` for what each means.

@@ -8,7 +8,7 @@ mod zset;
 use clap::{Args, Subcommand};
 use tally::core::query::{MinutesQuery, RoomQuery, RoomsQuery};
 use tally::core::room::read::RoomAnswer;
-use tally::core::room::{ADMIT_MAX, Admit, DeleteRoom, Mode, PutRoom, RoomSettings};
+use tally::core::room::{Admit, DeleteRoom, Mode, PutRoom, RoomSettings};
 use tally::core::{Name, Timestamp};
 
 use super::failure::Failure;
@@ -55,7 +55,7 @@ pub(super) enum RoomCommand {
         #[arg(value_parser = Name::new)]
         room: Name,
         /// How many
-        #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(ADMIT_MAX)))]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
         count: u32,
         #[command(flatten)]
         target: TargetArgs,

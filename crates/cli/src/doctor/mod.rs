@@ -3,6 +3,7 @@
 mod far;
 mod postgres;
 mod redis;
+mod rooms;
 mod server;
 mod store;
 

@@ -6,7 +6,7 @@ use indicatif::{HumanBytes, HumanCount};
 use tally::VerifyReport;
 use tally_client::{Answer, Call, Client, Error};
 
-use super::Report;
+use super::{Report, rooms};
 use crate::failure::Failure;
 use crate::progress;
 use crate::target::{Remote, TargetArgs};
@@ -31,6 +31,7 @@ pub(super) async fn examine(target: &TargetArgs, full: bool, report: &mut Report
     let is_admin = key(client, report).await;
     if is_admin {
         figures(client, report).await;
+        rooms::examine(client, report).await;
     }
     if full && is_admin {
         let bar = progress::rows("recounting");

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tally::core::room::Join;
 use tally::core::{Auth, Name, SubjectId};
 
-use crate::world::{Ran, World};
+use crate::doctor::{all_ok, status};
+use crate::world::{KEY, Ran, World};
 
 struct Rooms {
     world: World,
@@ -126,4 +127,29 @@ fn a_room_is_held_let_in_by_hand_emptied_and_deleted() {
     let deleted = rooms.run(&["delete", "sale", "--yes"]);
     assert!(deleted.code == 0 && deleted.out.contains("closed"), "{deleted}");
     rooms.run(&["show", "sale"]).fails(1, "room_not_found");
+}
+
+#[test]
+fn a_server_does_the_same_and_the_doctor_looks_at_its_rooms() {
+    let world = World::new();
+    world.write("tally.toml", "");
+    let server = world.serve();
+    let run = |args: &[&str]| server.run(&world, args);
+    assert_eq!(run(&["room", "create", "sale", "--rate", "0.001", "--ticket-ttl", "1m", "--mode", "hold"]).code, 0);
+    assert_eq!(run(&["doctor", "--json", "--url", &server.base]).code, 0);
+    let tickets = format!("{}/v1/rooms/sale/tickets", server.base);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for subject in ["a", "b"] {
+        let join = reqwest::Client::new().post(&tickets).bearer_auth(KEY).json(&json!({"subject": subject}));
+        assert_eq!(runtime.block_on(join.send()).unwrap().status().as_u16(), 201);
+    }
+    let slow = run(&["doctor", "--json", "--url", &server.base]);
+    assert_eq!(status(&slow, "rooms").as_deref(), Some("warn"), "{slow}");
+    assert_eq!(run(&["room", "set", "sale", "--rate", "100", "--json"]).json()["settings"]["mode"], "hold");
+    all_ok(&run(&["doctor", "--json", "--url", &server.base]), "rooms");
+    let listed = run(&["room", "list", "--json"]).json();
+    assert_eq!((&listed["items"][0]["room"], &listed["items"][0]["waiting"]), (&json!("sale"), &json!(2)));
+    assert_eq!(run(&["room", "admit", "sale", "1", "--json"]).json()["admitted"], 1);
+    assert_eq!(run(&["room", "minutes", "sale", "--json"]).json(), json!({"items": []}));
+    assert_eq!(run(&["room", "delete", "sale", "--yes", "--json"]).json()["changed"], true);
 }

@@ -217,3 +217,17 @@ fn what_is_probably_wrong_is_said() {
     let off = ran(&mut old.importing(&["--mode", "off"]));
     assert!(off.code == 0 && off.out.contains("nothing was taken from it"), "{off}");
 }
+
+#[test]
+fn a_server_takes_it_as_a_store_does() {
+    let old = Old::new();
+    old.add(0, 50);
+    let server = old.world.serve();
+    let url = old.redis.url();
+    let import = ["room", "import-zset", "--url", &url, "--key", KEY, "sale", "--json"];
+    assert_eq!(sums(&server.run(&old.world, &import).json()), [50, 50, 0, 0]);
+    assert_eq!(sums(&server.run(&old.world, &import).json()), [50, 0, 50, 0]);
+    server.run_as(&old.world, "nobody", &import).fails(1, "give a key with --server-key or TALLY_KEY");
+    server.stop();
+    old.agrees();
+}

@@ -187,7 +187,7 @@ impl Authenticator {
 }
 
 /// The credential of `Bearer …`; the scheme's case does not matter (RFC 9110).
-fn bearer(header: &[u8]) -> Option<&str> {
+pub fn bearer(header: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(header).ok()?;
     let (scheme, token) = text.split_once(' ')?;
     let token = token.trim_matches(' ');

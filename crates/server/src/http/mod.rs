@@ -2,7 +2,9 @@
 //! the service around them that limits, counts and names every request.
 
 pub mod allowance;
+pub mod back;
 pub mod body;
+pub mod cookies;
 pub mod counts;
 pub mod handlers;
 pub mod problem;

@@ -71,8 +71,11 @@ pub fn resource(path: &str) -> &'static str {
     named(path).and_then(|name| known.get(name)).map_or("other", String::as_str)
 }
 
-/// The first name of a path below `/v1/`.
+/// The first name of a path below `/v1/`. The waiting page stands elsewhere, since a proxy serves it under the shop's own host.
 fn named(path: &str) -> Option<&str> {
+    if path.starts_with("/wait/") {
+        return Some("rooms");
+    }
     path.strip_prefix("/v1/")?.split('/').next()
 }
 

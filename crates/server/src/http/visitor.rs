@@ -53,9 +53,9 @@ impl FromRequestParts<App> for Visitor {
 }
 
 impl Caller {
-    /// Whether it is not known who calls.
-    pub fn is_nobody(&self) -> bool {
-        self.principal == Principal::Nobody
+    /// Somebody of whom nothing is asked but what they show.
+    pub fn nobody(app: &App) -> Self {
+        Self { app: app.clone(), principal: Principal::Nobody }
     }
 
     /// Takes a ticket, or gives the one that there is.

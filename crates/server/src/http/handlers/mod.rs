@@ -1,9 +1,11 @@
 //! Handlers: permission, then a command or a query, then its answer. No rules here.
 
 pub mod admin;
+pub mod admissions;
 pub mod attendance;
 pub mod batch;
 pub mod boards;
+pub mod check;
 pub mod counters;
 pub mod docs;
 pub mod feed;
@@ -16,6 +18,7 @@ pub mod rooms;
 pub mod subjects;
 pub mod tickets;
 pub mod uniques;
+pub mod wait;
 
 use serde::Serialize;
 use tally::core::reply::{AttendReply, CounterReply, EdgeReply, ScoreReply, TakeReply, UniqueReply};
@@ -36,6 +39,9 @@ pub(super) const PARTS: &[fn() -> OpenApiRouter<App>] = &[
     limits::routes,
     rooms::routes,
     tickets::routes,
+    admissions::routes,
+    check::routes,
+    wait::routes,
     batch::routes,
     subjects::routes,
     objects::routes,

@@ -122,7 +122,7 @@ fn pass(
     gate.is_full = !is_end && capacity_left == 0;
     gate.due_at = match is_end {
         true => NEVER,
-        false if looked > LOOK_MAX => now,
+        false if looked > LOOK_MAX || count == STEP_MAX => now,
         false => next_look(&gate, &room, now),
     };
     // Whoever joins while it sleeps wakes it; whoever has just decided that it is awake decides again.

@@ -112,10 +112,10 @@ pub(super) fn now_is(ticket: &Ticket, now: Timestamp) -> TicketState {
     }
 }
 
-/// The same, as it is told: nobody waits before the doors open.
+/// The same, as it is told: nobody waits before the doors are open, and while they open it is not known yet who is before whom.
 pub(super) fn shown(room: &Room, ticket: &Ticket, now: Timestamp) -> TicketState {
     match now_is(ticket, now) {
-        TicketState::Waiting if room.phase == Phase::Before => TicketState::BeforeOpen,
+        TicketState::Waiting if matches!(room.phase, Phase::Before | Phase::Opening) => TicketState::BeforeOpen,
         state => state,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gate::refill;
+use super::gate::{budget_max, refill};
 use super::reply::RoomReply;
 use super::rows::{Gate, NEVER, Phase, RoomCount, queue};
 use super::rule::{gate, note_gone, put_gate, put_room, room, ticket, ticket_key};
@@ -75,7 +75,7 @@ fn make(command: &PutRoom, context: &Context<'_>, view: &mut View) -> Result<Roo
         created_at: now,
     };
     let passed = if opens.is_some() && settings.is_shuffled() { 0 } else { last };
-    let (budget, due_at) = (u64::MAX, opens.unwrap_or(NEVER));
+    let (budget, due_at) = (budget_max(&room), opens.unwrap_or(NEVER));
     let gate = Gate {
         passed: Seq::Given(passed),
         budget,

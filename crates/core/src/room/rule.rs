@@ -65,7 +65,8 @@ pub(super) fn gate(name: &Name, view: &mut View) -> Result<Gate, Stop> {
     let gate = view.kept(&Key::Gate(name.clone()), Row::into_gate)?;
     Ok(gate.unwrap_or(Gate {
         passed: Seq::Given(0),
-        budget: u64::MAX,
+        // By now it is full.
+        budget: 0,
         budget_at: Timestamp(0),
         due_at: NEVER,
         is_full: false,

@@ -49,7 +49,8 @@ pub(super) async fn positions_fall_as_those_ahead_go<F: EngineFactory>(stand: St
 /// A hundred ghosts at the head that deadlock the event.
 pub(super) async fn a_hundred_ghosts_do_not_hold_the_head<F: EngineFactory>(stand: Stand<F>) {
     let engine = stand.open().await;
-    let settings = json!({"capacity": 3, "rate_per_s": 1000, "idle_ttl_ms": 10_000, "claim_ttl_ms": 4_000, "mode": "hold"});
+    let settings =
+        json!({"capacity": 3, "rate_per_s": 1000, "idle_ttl_ms": 10_000, "claim_ttl_ms": 4_000, "mode": "hold"});
     let mut hall = Hall::new(&*engine, settings.clone()).await;
     for number in 0..100 {
         hall.joins(&format!("ghost{number}")).await;
@@ -214,7 +215,8 @@ pub(super) async fn a_place_that_is_lost_is_lost<F: EngineFactory>(stand: Stand<
 pub(super) async fn rooms_do_not_meet<F: EngineFactory>(stand: Stand<F>) {
     let engine = stand.open().await;
     let mut hall = Hall::new(&*engine, json!({"mode": "hold"})).await;
-    let other = tally_core::room::PutRoom { room: crate::sample::name("fair"), ..super::hall::put(&json!({"mode": "hold"})) };
+    let other =
+        tally_core::room::PutRoom { room: crate::sample::name("fair"), ..super::hall::put(&json!({"mode": "hold"})) };
     hall.ask(other).await.expect("a room can be made");
     for number in 0..6 {
         let room = if number % 2 == 0 { sale() } else { crate::sample::name("fair") };

@@ -316,7 +316,12 @@ impl<'a, E: Engine> History<'a, E> {
     fn same_position(&self, told: &tally_core::reply::TicketReply, how: &str) {
         let place = self.queue.iter().position(|seq| *seq == told.seq).map(|place| place as u64 + 1);
         assert_eq!(told.position, place, "{} {how}; {}", told.seq, self.said);
-        assert_eq!(Some(told.state), self.model.tickets.get(&told.seq).map(|ticket| ticket.state), "{how}; {}", self.said);
+        assert_eq!(
+            Some(told.state),
+            self.model.tickets.get(&told.seq).map(|ticket| ticket.state),
+            "{how}; {}",
+            self.said
+        );
         assert_eq!(told.version, self.version, "{how}; {}", self.said);
     }
 }

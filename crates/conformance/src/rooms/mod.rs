@@ -5,6 +5,7 @@ mod doors;
 mod hall;
 mod history;
 mod model;
+mod servers;
 
 use serde_json::{Value, json};
 use tally_core::Timestamp;
@@ -20,6 +21,11 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
         doors:
             who_joins_while_the_doors_open_is_not_lost,
             a_higher_rate_is_not_paid_for_the_time_before;
+        servers:
+            positions_are_exact_at_their_commit_and_joins_do_not_conflict,
+            a_crowd_goes_in_and_out_in_order,
+            a_server_that_ends_anywhere_takes_nobody_along,
+            a_clock_that_is_wrong_changes_nothing;
         broken:
             positions_fall_as_those_ahead_go,
             a_hundred_ghosts_do_not_hold_the_head,

@@ -186,7 +186,9 @@ impl Model {
                         ticket.state = Waiting;
                     }
                 }
-                is => return Err(format!("ticket {seq} was {was:?} until {} and is {is:?} at {}", ticket.ends, self.now)),
+                is => {
+                    return Err(format!("ticket {seq} was {was:?} until {} and is {is:?} at {}", ticket.ends, self.now));
+                }
             }
         }
         if let Some(seq) = found.keys().find(|seq| !self.tickets.contains_key(*seq)) {
@@ -217,7 +219,8 @@ impl Model {
         }
         let cost = ONE * paid.len() as u128;
         let has = self.bucket;
-        self.bucket = has.checked_sub(cost).ok_or_else(|| format!("{paid:?} were let in, and there were {has} for them"))?;
+        self.bucket =
+            has.checked_sub(cost).ok_or_else(|| format!("{paid:?} were let in, and there were {has} for them"))?;
         Ok(())
     }
 

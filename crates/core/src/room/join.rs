@@ -142,7 +142,8 @@ fn take(
     let last = entry_key(name, &subject, "");
     let previous = view.kept(&last, Row::into_entry)?;
     let state = match room.phase {
-        Phase::Before | Phase::Opening if room.settings.is_shuffled() => TicketState::BeforeOpen,
+        Phase::Before if room.settings.is_shuffled() => TicketState::BeforeOpen,
+        // Who comes while the doors are being opened is not among those who came early: nothing is drawn for it.
         Phase::Before | Phase::Opening | Phase::Open | Phase::Deleting => TicketState::Waiting,
     };
     let mut straight = None;

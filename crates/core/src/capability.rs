@@ -32,6 +32,7 @@ pub(crate) mod rows {
     pub use crate::counter::rows::CountKey;
     pub use crate::job::rows::{Job, JobId, JobKind, Round, Work};
     pub use crate::key::rows::{ApiKey, Role};
+    pub use crate::key::signer::{Signer, Signers};
     pub use crate::limit::rows::{LimitKey, Used, UsedState};
     pub use crate::names::rows::Names;
     pub use crate::object::rows::Object;
@@ -59,6 +60,8 @@ kinds! {
     Job(JobId) => Job, job, into_job;
     /// An API key.
     ApiKey(String) => ApiKey, api_key, into_api_key;
+    /// The keys that sign admissions.
+    Signers => Signers, signers, into_signers;
     /// Every name that was ever declared.
     Names => Names, names, into_names;
     /// A counter: a total that is listed as a row, see [`TotalKey::Counter`]. Never 0, which is a counter that is not there.

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0005_what_is_due_is_in_partitions.sql"),
     include_str!("../migrations/0006_numbers_given_at_commit.sql"),
     include_str!("../migrations/0007_rooms.sql"),
+    include_str!("../migrations/0008_signers.sql"),
 ];
 /// The last of them.
 pub(crate) const NEWEST: i32 = MIGRATIONS.len() as i32;

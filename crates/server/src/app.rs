@@ -7,6 +7,7 @@ use tally::Tally;
 use tally_settings::Settings;
 use tokio::sync::watch;
 
+use crate::admission::Admission;
 use crate::auth::Authenticator;
 use crate::door::memory::Memory;
 use crate::http::allowance::Allowance;
@@ -30,6 +31,8 @@ pub struct Inner {
     pub stopping: watch::Sender<bool>,
     /// What is remembered for each caller.
     pub allowance: Allowance,
+    /// What admissions are signed and checked with.
+    pub admission: Admission,
     /// What unfinished requests hold together.
     pub memory: Arc<Memory>,
     requests: AtomicU64,
@@ -47,7 +50,13 @@ impl std::ops::Deref for App {
 
 impl App {
     /// Puts the parts together.
-    pub fn new(tally: Tally, auth: Authenticator, settings: Settings, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        tally: Tally,
+        auth: Authenticator,
+        admission: Admission,
+        settings: Settings,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let run = u32::try_from(tally.now().0 & u64::from(u32::MAX)).unwrap_or_default();
         let memory = Memory::new(settings.bounds.unfinished_bytes_max);
         Self(Arc::new(Inner {
@@ -55,6 +64,7 @@ impl App {
             memory,
             allowance: Allowance::default(),
             auth,
+            admission,
             settings,
             metrics,
             stopping: watch::Sender::new(false),

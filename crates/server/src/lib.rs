@@ -1,5 +1,6 @@
 //! The server: who may do what, the door, the HTTP surface, and what runs them.
 
+pub mod admission;
 pub mod app;
 pub mod auth;
 pub mod door;

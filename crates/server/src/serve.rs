@@ -13,6 +13,7 @@ use tally_settings::{DEV_WARNING, Settings, Sync};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use crate::admission::{Admission, Both};
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::auth::keys::NewKey;
@@ -55,6 +56,7 @@ pub async fn serve(
         Arc::new(move |settled: &tally::engine::Settled| metrics.settled(settled))
     };
     let auth = Authenticator::new(&settings).await?;
+    let admission = Admission::new(&settings.admission)?;
     let tls = settings.tls.as_ref().map(tls::server_config).transpose()?.map(TlsAcceptor::from);
     let listener =
         TcpListener::bind(settings.listen).await.with_context(|| format!("cannot listen on {}", settings.listen))?;
@@ -62,10 +64,10 @@ pub async fn serve(
     let tally = Tally::open(&settings.store, Options { observer: Some(observer), ..options(&settings) }).await?;
     tally::embedded::store::remove_left(&settings.backup_folder);
     let first_key = prepare_keys(&tally, &auth, &settings).await?;
-    let app = App::new(tally, auth, settings, metrics);
+    let app = App::new(tally, auth, admission, settings, metrics);
     let following = {
         let app = app.clone();
-        tokio::spawn(async move { app.tally.follow_keys(&app.auth.keys).await })
+        tokio::spawn(async move { app.tally.follow_keys(&Both(&app)).await })
     };
     greet(&app, address, first_key.as_deref());
     ready(address);

@@ -9,8 +9,8 @@ use super::problem::{ConfigErrors, Origin, Problem};
 use super::show::Effective;
 use super::value::Value;
 use super::{
-    Bounds, Cors, Counted, EmbeddedSettings, JwtSettings, LogSettings, Relation, Remembered, Settings, Sync,
-    TlsSettings,
+    AdmissionSettings, Bounds, Cors, Counted, EmbeddedSettings, JwtSettings, LogSettings, Network, Relation,
+    Remembered, Settings, Sync, TlsSettings,
 };
 
 /// A shorter admin key works, with a warning: it can be guessed.
@@ -32,6 +32,7 @@ impl Build<'_> {
         let jwt = self.jwt();
         let tls = self.tls();
         let cors = self.cors();
+        let trusted_proxies = self.trusted_proxies();
         self.dev();
         self.admin_key();
         if !self.problems.is_empty() {
@@ -56,6 +57,11 @@ impl Build<'_> {
             warnings: self.warnings(tls.is_some(), jwt.as_ref()),
             jwt,
             cors,
+            trusted_proxies,
+            admission: AdmissionSettings {
+                signing_key_file: self.file_named("admission.signing_key_file"),
+                seal_key_file: self.file_named("admission.seal_key_file"),
+            },
             tls,
             bounds: self.bounds(),
             log: LogSettings { json: self.text("log.format") == "json", level: self.text("log.level") },
@@ -107,6 +113,10 @@ impl Build<'_> {
             Some(Value::Texts(texts)) => texts.clone(),
             _ => Vec::new(),
         }
+    }
+
+    fn file_named(&self, path: &str) -> Option<PathBuf> {
+        self.get(path).map(|_| self.text(path).into())
     }
 
     fn number(&self, path: &str) -> u64 {
@@ -201,6 +211,21 @@ impl Build<'_> {
             self.problem("http.cors.credentials", what, "name the origins, or leave credentials out");
         }
         (!origins.is_empty()).then_some(Cors { origins, credentials })
+    }
+
+    fn trusted_proxies(&mut self) -> Vec<Network> {
+        const PATH: &str = "http.trusted_proxies";
+        let mut networks = Vec::new();
+        for text in self.texts(PATH) {
+            match text.parse() {
+                Ok(network) => networks.push(network),
+                Err(()) => {
+                    let hint = "write an address, or a network such as \"10.0.0.0/8\"";
+                    self.problem(PATH, format!("`{PATH}`: `{text}` is not a network"), hint);
+                }
+            }
+        }
+        networks
     }
 
     fn dev(&mut self) {

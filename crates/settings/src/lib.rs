@@ -11,6 +11,7 @@ mod duration;
 mod file;
 mod judge;
 mod load;
+mod network;
 mod problem;
 mod relations;
 pub mod schema;
@@ -31,6 +32,7 @@ pub use defaults::render_defaults;
 pub use duration::{duration, duration_text};
 pub use judge::{Judge, TlsRefusal, Unjudged};
 pub use load::{check, load, load_from};
+pub use network::Network;
 pub use problem::{ConfigErrors, Origin, Problem};
 pub use relations::Relation;
 pub use show::render_show;
@@ -67,6 +69,10 @@ pub struct Settings {
     pub jwt: Option<JwtSettings>,
     /// Which pages may call, when any may.
     pub cors: Option<Cors>,
+    /// Proxies whose word on who asks, and for what, is taken.
+    pub trusted_proxies: Vec<Network>,
+    /// How admissions are signed.
+    pub admission: AdmissionSettings,
     /// HTTPS, when it is on.
     pub tls: Option<TlsSettings>,
     /// A limit on everything.
@@ -114,6 +120,15 @@ pub struct Cors {
     pub origins: Vec<String>,
     /// Whether cookies may come along.
     pub credentials: bool,
+}
+
+/// `[admission]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AdmissionSettings {
+    /// The key that signs, PKCS#8 PEM; left out, one in the store.
+    pub signing_key_file: Option<PathBuf>,
+    /// What the key in the store is encrypted with.
+    pub seal_key_file: Option<PathBuf>,
 }
 
 /// `[tls]`.

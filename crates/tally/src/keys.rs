@@ -7,7 +7,8 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tally_core::rows::{ApiKey, Key};
+use tally_core::rows::{ApiKey, Key, Row, Signers};
+use tally_core::view::Wants;
 use tally_engine::{Engine, Range};
 
 use crate::{Error, Tally};
@@ -67,6 +68,12 @@ impl<E: Engine> Tally<E> {
                 tokio::time::sleep(RETRY_EVERY).await;
             }
         }
+    }
+
+    /// The keys that sign admissions, as they are stored now.
+    pub async fn signers(&self) -> Result<Signers, Error> {
+        let found = self.inner.engine.load(&Wants::rows(vec![Key::Signers])).await?.rows.pop().flatten();
+        Ok(found.and_then(Row::into_signers).unwrap_or_default())
     }
 
     async fn stored_keys(&self) -> Result<Vec<(String, ApiKey)>, Error> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tally_core::rows::{
-    ApiKey, Edge, Forgotten, Job, JobId, JobKind, Key, Names, Object, Replay, Role, Row, Seq, Subject, Suspension,
-    Ticket, TicketKey, TicketState, TotalKey, Work,
+    ApiKey, Edge, Forgotten, Job, JobId, JobKind, Key, Names, Object, Replay, Role, Row, Seq, Signers, Subject,
+    Suspension, Ticket, TicketKey, TicketState, TotalKey, Work,
 };
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
@@ -53,6 +53,7 @@ pub(super) fn samples() -> Vec<(Key, Row)> {
         (Key::Subject(subject("bob")), Row::Subject(Subject { suspended: None, forgotten: forgotten.clone() })),
         (Key::Subject(subject("carol")), Row::Subject(Subject { suspended, forgotten })),
         (Key::Names, Row::Names(Names { boards: [name("points"), name("weekly")].into(), ..Names::default() })),
+        (Key::Signers, Row::Signers(Signers::default())),
         (
             Key::Replay(replay_key("app", "key one")),
             Row::Replay(Replay {

@@ -6,6 +6,7 @@ mod doors;
 mod expire;
 mod forget;
 mod gate;
+pub mod holder;
 mod join;
 pub(crate) mod kinds;
 mod pace;

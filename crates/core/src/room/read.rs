@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use super::holder::{HolderAnswer, HolderQuery};
 use super::pace::Pace;
 use super::reply::Figures;
 pub use super::reply::TicketReply;
@@ -70,11 +71,12 @@ questions!(Room:
     Room(RoomQuery) -> RoomAnswer,
     Rooms(RoomsQuery) -> RoomsAnswer,
     Minutes(MinutesQuery) -> MinutesAnswer,
-    Queue(QueueQuery) -> QueueAnswer;
+    Queue(QueueQuery) -> QueueAnswer,
+    Holder(HolderQuery) -> HolderAnswer;
     with MinuteItem);
 
 /// The room, unless it is gone.
-fn room_of(name: &Name, found: &Found) -> Result<Room, Refusal> {
+pub(super) fn room_of(name: &Name, found: &Found) -> Result<Room, Refusal> {
     let room = found.rows.first().cloned().flatten().and_then(Row::into_room);
     room.filter(|room| room.phase != Phase::Deleting).ok_or_else(|| no_room(name))
 }

@@ -35,6 +35,13 @@ fn samples() -> Vec<(Key, Row)> {
         let (hash, name) = ("ab".into(), "ci".into());
         Row::ApiKey(ApiKey { hash, role: Role::Service, name, created_at: at, revoked_at })
     };
+    let signer = |created_at| Signer {
+        kid: "k".into(),
+        public: "p".into(),
+        private: "s".into(),
+        created_at,
+        signs_from: created_at,
+    };
     let registered = |status: Option<&str>| Object {
         status: status.map(Into::into),
         attributes: meta(),
@@ -68,6 +75,7 @@ fn samples() -> Vec<(Key, Row)> {
         (Key::ApiKey("k1".into()), key(None)),
         (Key::ApiKey("k1".into()), key(Some(at))),
         (Key::Names, Row::Names(Names { boards: [name("weekly")].into(), ..Names::default() })),
+        (Key::Signers, Row::Signers(Signers { items: vec![signer(at)] })),
         (Key::Counter(counted.clone()), Row::Counter(-3)),
         (Key::Touched(counted.clone()), Row::Touched(at)),
         (Key::Unique(counted), Row::Unique(sketch)),

@@ -57,6 +57,8 @@ pub enum Principal {
     /// The same, in a browser's page that keeps its origin to itself: a file, or a frame that any site has put in a
     /// sandbox.
     DevPage,
+    /// Somebody who has not said who they are, where that is not asked: see [`crate::http::visitor`].
+    Nobody,
 }
 
 impl Principal {
@@ -64,24 +66,26 @@ impl Principal {
     pub fn subject(&self) -> Option<&SubjectId> {
         match self {
             Principal::User { subject, .. } => Some(subject),
-            Principal::Key { .. } | Principal::Dev | Principal::DevPage => None,
+            Principal::Key { .. } | Principal::Dev | Principal::DevPage | Principal::Nobody => None,
         }
     }
 
-    /// What conditions know as `auth`: `kind` (`key`, `user` or `dev`), a key's `role`, a user's `subject`
+    /// What conditions know as `auth`: `kind` (`key`, `user`, `dev` or `nobody`), a key's `role`, a user's `subject`
     /// and `claims`.
     pub fn auth(&self) -> Auth {
-        static OTHERS: LazyLock<[Auth; 4]> = LazyLock::new(|| {
+        static OTHERS: LazyLock<[Auth; 5]> = LazyLock::new(|| {
             let key = |role| Arc::new(json!({"kind": "key", "role": role}));
-            [key(Role::Read), key(Role::Service), key(Role::Admin), Arc::new(json!({"kind": "dev"}))]
+            let kind = |kind| Arc::new(json!({"kind": kind}));
+            [key(Role::Read), key(Role::Service), key(Role::Admin), kind("dev"), kind("nobody")]
         });
-        let [read, service, admin, dev] = &*OTHERS;
+        let [read, service, admin, dev, nobody] = &*OTHERS;
         Arc::clone(match self {
             Principal::User { auth, .. } => auth,
             Principal::Key { role: Role::Read, .. } => read,
             Principal::Key { role: Role::Service, .. } => service,
             Principal::Key { role: Role::Admin, .. } => admin,
             Principal::Dev | Principal::DevPage => dev,
+            Principal::Nobody => nobody,
         })
     }
 }

@@ -38,7 +38,7 @@ pub fn authorize(
     read_policy: Option<ReadPolicy>,
 ) -> Result<(), Denied> {
     let who = match principal {
-        None => Who::Nobody,
+        None | Some(Principal::Nobody) => Who::Nobody,
         Some(Principal::Dev) => Who::Dev,
         Some(Principal::DevPage) => Who::DevPage,
         Some(Principal::Key { role: Role::Read, .. }) => Who::ReadKey,

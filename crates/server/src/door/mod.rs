@@ -10,6 +10,7 @@ mod framing;
 pub mod memory;
 pub mod origin;
 pub mod places;
+pub mod proxy;
 mod wire;
 
 use std::pin::Pin;
@@ -26,6 +27,7 @@ use tokio_rustls::TlsAcceptor;
 
 use self::activity::{Activity, Cut};
 use self::places::Place;
+use self::proxy::Peer;
 use self::wire::Wire;
 use crate::app::App;
 use crate::http::problem::Problem;
@@ -46,12 +48,15 @@ pub async fn serve(app: App, router: Router, stream: TcpStream, tls: Option<TlsA
     // Small answers should not wait for more bytes.
     let _ = stream.set_nodelay(true);
     let activity = place.activity.clone();
+    // One whose other end is gone already will not ask for anything.
+    let Ok(peer) = stream.peer_addr() else { return };
+    let peer = Peer(peer.ip());
     match tls {
-        None => connection(app, router, stream, activity).await,
+        None => connection(app, router, stream, activity, peer).await,
         Some(acceptor) => {
             let handshake = std::pin::pin!(acceptor.accept(stream).into_future());
             match activity.watch(&app.settings.bounds, handshake).await {
-                Ok(Ok(stream)) => connection(app, router, stream, activity).await,
+                Ok(Ok(stream)) => connection(app, router, stream, activity, peer).await,
                 Ok(Err(_)) => {}
                 Err(cut) => app.metrics.cut(cut.name()),
             }
@@ -59,7 +64,7 @@ pub async fn serve(app: App, router: Router, stream: TcpStream, tls: Option<TlsA
     }
 }
 
-async fn connection<S>(app: App, router: Router, stream: S, activity: Arc<Activity>)
+async fn connection<S>(app: App, router: Router, stream: S, activity: Arc<Activity>, peer: Peer)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -70,8 +75,8 @@ where
         Err(cut) => return app.metrics.cut(cut.name()),
     };
     let ended = match is_http_2 {
-        Ok(false) => speak_http_1(&app, router, wire, &activity).await,
-        Ok(true) => speak_http_2(&app, router, wire, &activity).await,
+        Ok(false) => speak_http_1(&app, router, wire, &activity, peer).await,
+        Ok(true) => speak_http_2(&app, router, wire, &activity, peer).await,
         Err(_) => return,
     };
     if let Err(error) = ended {
@@ -79,7 +84,13 @@ where
     }
 }
 
-async fn speak_http_1<S>(app: &App, router: Router, wire: Wire<S>, activity: &Arc<Activity>) -> hyper::Result<()>
+async fn speak_http_1<S>(
+    app: &App,
+    router: Router,
+    wire: Wire<S>,
+    activity: &Arc<Activity>,
+    peer: Peer,
+) -> hyper::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -93,7 +104,7 @@ where
         .max_buf_size(bounds.header_bytes_max.max(64 * 1024));
     let service = {
         let (app, activity) = (app.clone(), activity.clone());
-        service_fn(move |request| service::serve(app.clone(), router.clone(), activity.clone(), request))
+        service_fn(move |request| service::serve(app.clone(), router.clone(), activity.clone(), peer, request))
     };
     let mut connection = builder.serve_connection(TokioIo::new(wire), service);
     let watched = tokio::select! {
@@ -121,7 +132,13 @@ where
     Ok(())
 }
 
-async fn speak_http_2<S>(app: &App, router: Router, wire: Wire<S>, activity: &Arc<Activity>) -> hyper::Result<()>
+async fn speak_http_2<S>(
+    app: &App,
+    router: Router,
+    wire: Wire<S>,
+    activity: &Arc<Activity>,
+    peer: Peer,
+) -> hyper::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -137,7 +154,7 @@ where
         .keep_alive_interval(bounds.idle_timeout);
     let service = {
         let (app, activity) = (app.clone(), activity.clone());
-        service_fn(move |request| service::serve(app.clone(), router.clone(), activity.clone(), request))
+        service_fn(move |request| service::serve(app.clone(), router.clone(), activity.clone(), peer, request))
     };
     let mut connection = builder.serve_connection(TokioIo::new(wire), service);
     let watched = tokio::select! {

@@ -12,9 +12,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tally::core::Code;
 use tally::core::command::Once;
+use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 
 use super::problem::Problem;
 use super::request::{Caller, SignedIn};
+use super::visitor::Unknown;
 use crate::app::App;
 use crate::auth::policy::Denied;
 use crate::door::memory::Room;
@@ -38,6 +40,11 @@ impl FromRequest<App> for Posted {
 }
 
 impl Posted {
+    /// The idempotency key that it was sent with.
+    pub fn key(&self) -> Result<Option<&str>, Problem> {
+        self.keyed.as_ref().map_or(Ok(None), |(headers, _)| idempotency_key(headers))
+    }
+
     /// What was sent; nothing is `{}`.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         parse(self.json())
@@ -56,6 +63,16 @@ impl Posted {
         };
         Ok((body, once))
     }
+}
+
+/// The call's idempotency key, where it has one.
+pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = value.to_str().ok().filter(|key| {
+        (1..=IDEMPOTENCY_KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+    });
+    let text = || format!("Idempotency-Key has 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters");
+    key.map(Some).ok_or_else(|| Problem::bad_request(text()))
 }
 
 /// A JSON body; an absent one is the default, where there is one.
@@ -84,12 +101,17 @@ pub fn unreadable(error: &serde_json::Error) -> Problem {
     Problem::bad_request(format!("the body is wrong: {error}"))
 }
 
-/// Reads a body of JSON, within its limit: only of who has said who they are, in time, and while there is memory.
+/// Largest body of somebody who need not say who they are.
+const UNKNOWN_BYTES_MAX: usize = 4 * 1024;
+
+/// Reads a body of JSON, within its limit: only of who has said who they are or need not, in time, and while there is memory.
 pub async fn read_body(request: Request, app: &App, bytes_max: usize) -> Result<Bytes, Problem> {
     let (parts, mut body) = request.into_parts();
-    if parts.extensions.get::<SignedIn>().is_none() {
-        return Err(Denied::Unauthenticated.into());
-    }
+    let bytes_max = match (parts.extensions.get::<SignedIn>(), parts.extensions.get::<Unknown>()) {
+        (Some(SignedIn), _) => bytes_max,
+        (None, Some(Unknown)) => bytes_max.min(UNKNOWN_BYTES_MAX),
+        (None, None) => return Err(Denied::Unauthenticated.into()),
+    };
     let Some(room) = parts.extensions.get::<Arc<Room>>().filter(|_| !body.is_end_stream()) else {
         return Ok(Bytes::new());
     };

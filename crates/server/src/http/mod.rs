@@ -11,4 +11,5 @@ pub mod reply;
 pub mod request;
 pub mod routes;
 pub mod service;
+pub mod visitor;
 pub mod withheld;

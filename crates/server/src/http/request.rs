@@ -12,13 +12,12 @@ use serde::de::DeserializeOwned;
 use tally::core::catalog::ReadPolicy;
 use tally::core::command::{Batch, Call, Command, Decided, Once, Rehearse};
 use tally::core::hash::digest_text;
-use tally::core::limits::IDEMPOTENCY_KEY_CHARS_MAX;
 use tally::core::prints::{PARTS_MAX, prints};
 use tally::core::query::Ask;
 use tally::core::rows::ReplayKey;
 use tally::core::{Auth, Code, KeyId, Name, ObjectId, Question, SubjectId, batch};
 
-use super::body::unreadable;
+use super::body::{idempotency_key, unreadable};
 use super::problem::Problem;
 use super::reply;
 use crate::app::App;
@@ -33,7 +32,7 @@ pub type Outcome = Result<Response, Problem>;
 pub struct Caller {
     /// The server.
     pub app: App,
-    principal: Principal,
+    pub(super) principal: Principal,
 }
 
 impl FromRequestParts<App> for Caller {
@@ -52,7 +51,7 @@ impl FromRequestParts<App> for Caller {
 pub struct SignedIn;
 
 /// Who calls, as a page in a browser may.
-fn seen_from(principal: Principal, headers: &HeaderMap, app: &App) -> Principal {
+pub(super) fn seen_from(principal: Principal, headers: &HeaderMap, app: &App) -> Principal {
     match principal {
         Principal::Dev if origin::is_nameless(headers) => Principal::DevPage,
         Principal::Key { ref id, .. } if origin::is_foreign(headers) => {
@@ -64,7 +63,9 @@ fn seen_from(principal: Principal, headers: &HeaderMap, app: &App) -> Principal 
             }
             principal
         }
-        Principal::Key { .. } | Principal::User { .. } | Principal::Dev | Principal::DevPage => principal,
+        Principal::Key { .. } | Principal::User { .. } | Principal::Dev | Principal::DevPage | Principal::Nobody => {
+            principal
+        }
     }
 }
 
@@ -74,7 +75,7 @@ impl Caller {
         match &self.principal {
             Principal::Dev | Principal::DevPage => true,
             Principal::Key { id, .. } => self.app.auth.keys.is_of_dev(id),
-            Principal::User { .. } => false,
+            Principal::User { .. } | Principal::Nobody => false,
         }
     }
 
@@ -191,6 +192,7 @@ impl Caller {
             Principal::Key { id, .. } => format!("key:{id}"),
             Principal::Dev => "dev".into(),
             Principal::DevPage => "page".into(),
+            Principal::Nobody => "nobody".into(),
         }
     }
 
@@ -198,7 +200,7 @@ impl Caller {
     fn remembered_bytes_max(&self) -> u64 {
         let remembered = self.app.settings.remembered;
         match &self.principal {
-            Principal::User { .. } => remembered.user_bytes_max,
+            Principal::User { .. } | Principal::Nobody => remembered.user_bytes_max,
             Principal::Key { .. } | Principal::Dev | Principal::DevPage => remembered.key_bytes_max,
         }
     }
@@ -206,14 +208,7 @@ impl Caller {
     /// The call's idempotency key, with a fingerprint of all that the call says in its body of so many commands. Only of a
     /// body that was read already: of one with fields that nobody knows, their names would be kept.
     pub fn once(&self, headers: &HeaderMap, call: &str, body: &[u8], commands: usize) -> Result<Option<Once>, Problem> {
-        let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-        let key = value.to_str().ok().filter(|key| {
-            (1..=IDEMPOTENCY_KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
-        });
-        let Some(key) = key else {
-            let text = format!("Idempotency-Key has 1 to {IDEMPOTENCY_KEY_CHARS_MAX} visible ASCII characters");
-            return Err(Problem::bad_request(text));
-        };
+        let Some(key) = idempotency_key(headers)? else { return Ok(None) };
         let fields = prints(key, call, body, PARTS_MAX.max(commands)).map_err(|error| unreadable(&error))?;
         let once = Once { key: ReplayKey { caller: self.name(), key: digest_text(&[key]) }, fields: Arc::new(fields) };
         let bytes = once.bytes_max(commands) as u64;

@@ -21,6 +21,7 @@ use crate::door::activity::{Activity, Serving};
 use crate::door::answer::Answer;
 use crate::door::memory::Room;
 use crate::door::origin::Visit;
+use crate::door::proxy::Peer;
 use tally::core::Code;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -33,6 +34,7 @@ pub async fn serve(
     app: App,
     router: Router,
     activity: Arc<Activity>,
+    peer: Peer,
     mut request: Request<Incoming>,
 ) -> Result<Response<Answer>, Infallible> {
     let serving = Serving::begin(activity.clone());
@@ -40,6 +42,7 @@ pub async fn serve(
     let id = request_id(&app, request.headers().get(&REQUEST_ID));
     let method = method_name(request.method());
     let path = request.uri().path().to_owned();
+    request.extensions_mut().insert(peer);
     let closes = request.version() < Version::HTTP_2;
     let room = (!request.body().is_end_stream()).then(|| Room::new(app.memory.clone()));
     if let Some(room) = &room {

@@ -12,7 +12,9 @@ pub mod limits;
 pub mod live;
 pub mod objects;
 pub mod relations;
+pub mod rooms;
 pub mod subjects;
+pub mod tickets;
 pub mod uniques;
 
 use serde::Serialize;
@@ -32,6 +34,8 @@ pub(super) const PARTS: &[fn() -> OpenApiRouter<App>] = &[
     attendance::routes,
     boards::routes,
     limits::routes,
+    rooms::routes,
+    tickets::routes,
     batch::routes,
     subjects::routes,
     objects::routes,

@@ -76,7 +76,7 @@ pub(super) struct IntoArgs {
     /// On this server [env: TALLY_URL] [default: http://127.0.0.1:7700]
     #[arg(long, value_name = "URL", conflicts_with = "store")]
     server: Option<String>,
-    /// API key for the server, with the role admin [env: TALLY_KEY, else TALLY_ADMIN_KEY]
+    /// API key for the server, with the role service or admin [env: TALLY_KEY, else TALLY_ADMIN_KEY]
     #[arg(long, value_name = "KEY", conflicts_with = "store")]
     server_key: Option<String>,
     /// Trust this certificate of the server, or of the authority that signed it; a PEM file [env: TALLY_CA]

@@ -48,7 +48,7 @@ pub mod verify;
 pub mod view;
 
 pub use catalog::Catalog;
-pub use code::Code;
+pub use code::{Class, Code};
 pub use command::{Auth, Call, Command, Cost, Decided, Once};
 pub use condition::Condition;
 pub use cursor::{BoardCursor, Cursor};

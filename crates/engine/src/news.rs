@@ -4,13 +4,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use tally_core::ObjectId;
+use tally_core::{Name, ObjectId};
 
 /// What something can have changed about.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Topic {
     /// The counts of an object.
     Counts(ObjectId),
+    /// A room: positions in it have fallen, or it is set up in another way.
+    Room(Name),
+    /// What is due: something was made that is due sooner than whoever does it may look by itself.
+    Due,
     /// API keys.
     Keys,
     /// Jobs: there is a new one.
@@ -22,8 +26,8 @@ impl Topic {
     /// are told to those who watch them.
     pub fn is_for_all(&self) -> bool {
         match self {
-            Self::Counts(_) => false,
-            Self::Keys | Self::Jobs => true,
+            Self::Counts(_) | Self::Room(_) => false,
+            Self::Due | Self::Keys | Self::Jobs => true,
         }
     }
 
@@ -31,7 +35,9 @@ impl Topic {
     pub fn read(text: &str) -> Option<Self> {
         match text.split_once(' ') {
             Some(("counts", object)) => ObjectId::new(object).ok().map(Self::Counts),
+            Some(("room", room)) => Name::new(room).ok().map(Self::Room),
             Some(_) => None,
+            None if text == "due" => Some(Self::Due),
             None if text == "keys" => Some(Self::Keys),
             None if text == "jobs" => Some(Self::Jobs),
             None => None,
@@ -44,6 +50,8 @@ impl fmt::Display for Topic {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Counts(object) => write!(to, "counts {object}"),
+            Self::Room(room) => write!(to, "room {room}"),
+            Self::Due => to.write_str("due"),
             Self::Keys => to.write_str("keys"),
             Self::Jobs => to.write_str("jobs"),
         }
@@ -110,10 +118,11 @@ mod tests {
 
     #[test]
     fn a_topic_is_read_as_it_is_written() {
-        for topic in [counts("post:1"), counts("post:keys"), Topic::Keys, Topic::Jobs] {
+        let room = Topic::Room(Name::new("due").unwrap());
+        for topic in [counts("post:1"), counts("post:keys"), room, Topic::Due, Topic::Keys, Topic::Jobs] {
             assert_eq!(Topic::read(&topic.to_string()), Some(topic));
         }
-        for text in ["", "counts", "counts ", "rooms sale", News::ANYTHING] {
+        for text in ["", "counts", "counts ", "room", "room ", "rooms sale", News::ANYTHING] {
             assert_eq!(News::read(text), News::Anything, "{text:?}");
         }
     }

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use tally_core::command::{Add, Call, Command, Forget, Once, Sweep};
 use tally_core::reply::Done;
-use tally_core::rows::{JobId, Key, ReplayKey, Row, RowKind};
+use tally_core::room::{Join, PutRoom, Rate, RoomSettings};
+use tally_core::rows::{JobId, Key, ReplayKey, Row, RowKind, Seq, TicketKey, TicketState};
 use tally_core::time::{Stamp, Timestamp};
 use tally_core::view::Wants;
 use tally_core::{Catalog, KeyId, Name, SubjectId};
 use tally_engine::due::{Bell, DueOptions, DueWork};
 use tally_engine::memory::Memory;
-use tally_engine::{Clock, Engine, Range, Runner, RunnerOptions};
+use tally_engine::{Clock, Engine, MadeDue, Range, Runner, RunnerOptions};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -32,6 +33,9 @@ impl Clock for Virtual {
 struct World {
     engine: Arc<Memory>,
     runner: Runner,
+    /// Another server on the same store, of which nothing is heard.
+    elsewhere: Runner,
+    bell: Arc<Bell>,
     _stop: watch::Sender<bool>,
 }
 
@@ -49,11 +53,15 @@ impl World {
         let options = RunnerOptions::default();
         let started = Runner::start(engine.clone(), catalog.clone(), clock.clone(), options, observer).await;
         let (runner, _) = started.unwrap();
+        let unheard = Arc::new(|_: &tally_engine::Settled| {});
+        let started = Runner::start(engine.clone(), catalog.clone(), clock.clone(), options, unheard).await;
+        let (elsewhere, _) = started.unwrap();
         let (stop, stopped) = watch::channel(false);
         let options = DueOptions { look_every: Some(look_every), by_own_clock: false };
-        let work = DueWork { engine: engine.clone(), runner: runner.clone(), clock, catalog, options, bell };
+        let (at, by, rings) = (engine.clone(), runner.clone(), bell.clone());
+        let work = DueWork { engine: at, runner: by, clock, catalog, options, bell: rings };
         tokio::spawn(work.run(stopped));
-        Self { engine, runner, _stop: stop }
+        Self { engine, runner, elsewhere, bell, _stop: stop }
     }
 
     async fn apply(&self, command: Command) {
@@ -154,4 +162,64 @@ async fn a_command_that_comes_too_late_or_too_soon_changes_nothing() {
         assert_eq!(decided.reply.unwrap(), tally_core::command::Reply::Done(Done { changed: false }));
     }
     assert_eq!(world.remembered().await, 1);
+}
+
+/// A room that lets one in a second, and one that waits in it.
+async fn somebody_waits(world: &World) -> TicketKey {
+    let room = Name::new("sale").unwrap();
+    let settings = RoomSettings { rate_per_s: Rate::new(1.0).unwrap(), ..RoomSettings::default() };
+    let fresh = ["a secret".into(), "a seed".into()];
+    let put = Command::from(PutRoom { room: room.clone(), settings, fresh, declared: false });
+    world.elsewhere.apply(Call::system(put)).await.unwrap().reply.unwrap();
+    for who in ["alice", "bob"] {
+        let subject = Some(SubjectId::new(who).unwrap());
+        let join = Join { room: room.clone(), subject, token: None, fresh: String::new(), ip: None };
+        world.elsewhere.apply(Call::system(Command::from(join))).await.unwrap().reply.unwrap();
+    }
+    TicketKey { room, seq: Seq::Given(2) }
+}
+
+async fn state(world: &World, ticket: &TicketKey) -> TicketState {
+    let found = world.engine.load(&Wants::rows(vec![Key::Ticket(ticket.clone())])).await.unwrap();
+    let Some(Row::Ticket(ticket)) = &found.rows[0] else { panic!("it is there") };
+    ticket.state
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_server_made_due_is_done_in_its_time_when_it_is_told() {
+    let world = World::start(Catalog::default(), DAY).await;
+    sleep(SECOND / 10).await;
+    let ticket = somebody_waits(&world).await;
+    world.bell.ring();
+    sleep(SECOND * 9 / 10).await;
+    assert_eq!(state(&world, &ticket).await, TicketState::Waiting, "it is not due");
+    sleep(SECOND / 5).await;
+    assert_eq!(state(&world, &ticket).await, TicketState::Ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_told_in_vain_is_done_soon_all_the_same() {
+    let world = World::start(Catalog::default(), DAY).await;
+    sleep(SECOND / 10).await;
+    let ticket = somebody_waits(&world).await;
+    sleep(3 * SECOND).await;
+    assert_eq!(state(&world, &ticket).await, TicketState::Ready);
+}
+
+#[tokio::test]
+async fn others_are_told_of_what_they_do_and_somebody_waits_for() {
+    let bell = Bell::new(Arc::new(Catalog::default()));
+    let at = Timestamp(1_000_000);
+    let settled = |kind, after_ms| {
+        let due = vec![MadeDue { kind, partition: 3, at: at.plus_ms(after_ms) }];
+        tally_engine::Settled { totals: Vec::new(), commands: 1, conflicts: 0, broken: 0, due, at }
+    };
+    assert!(bell.concerns_others(&settled(RowKind::Gate, 0)), "nothing is this server's yet");
+    assert!(bell.concerns_others(&settled(RowKind::Gate, 1_000)));
+    assert!(!bell.concerns_others(&settled(RowKind::Gate, 60_000)), "it looks itself before that");
+    assert!(!bell.concerns_others(&settled(RowKind::Replay, 0)), "nobody waits for it");
+    let world = World::start(Catalog::default(), DAY).await;
+    while world.bell.concerns_others(&settled(RowKind::Gate, 0)) {
+        tokio::task::yield_now().await;
+    }
 }

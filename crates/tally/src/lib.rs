@@ -25,6 +25,7 @@ mod news;
 mod read;
 mod readable;
 mod rooms;
+mod teller;
 mod ties;
 mod verify;
 
@@ -33,12 +34,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use read::Reader;
+use rooms::Rooms;
 use tally_core::command::{Call, Command, Decided, Declare, Relate, Unrelate};
 use tally_core::operation::Wakes;
 use tally_core::reply::EdgeReply;
 use tally_core::{Answer, Auth, Catalog, Name, ObjectId, Operation, Query, Question, SubjectId, Timestamp};
 use tally_engine::due::{Bell, DueOptions, DueWork};
 use tally_engine::{Clock, Engine, Runner, RunnerOptions, StoreError, SystemClock, Together, Topic};
+use teller::Teller;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -96,6 +99,7 @@ struct Inner<E: Engine> {
     clock: Arc<dyn Clock>,
     catalog: Arc<Catalog>,
     hub: Arc<Hub>,
+    rooms: Arc<Rooms<E>>,
     new_job: Arc<Notify>,
     new_keys: Arc<Notify>,
     look_every: Option<Duration>,
@@ -132,11 +136,19 @@ impl<E: Engine> Tally<E> {
         let hub = Arc::new(Hub::new(options.subscriptions_max, watch));
         let catalog = Arc::new(options.catalog);
         let bell = Arc::new(Bell::new(catalog.clone()));
+        let (stop, stopped) = watch::channel(false);
+        let rooms = Arc::new(Rooms::new(engine.clone(), catalog.clone(), clock.clone(), stopped.clone()));
+        let due_teller = Arc::new(Teller::default());
         let observer: tally_engine::runner::Observer = {
             let (hub, engine, bell, outer) = (hub.clone(), engine.clone(), bell.clone(), options.observer);
+            let (rooms, due_teller) = (rooms.clone(), due_teller.clone());
             Arc::new(move |settled| {
                 bell.hear(settled);
+                rooms.hear(&settled.totals);
                 if engine.is_shared() {
+                    if bell.concerns_others(settled) {
+                        due_teller.add(Topic::Due);
+                    }
                     // Others commit too: the counts are read anew, so that nobody sees them run backwards.
                     engine.tell_changed(&settled.totals);
                 } else {
@@ -152,13 +164,13 @@ impl<E: Engine> Tally<E> {
         // Before anything is counted: forgetting also looks at what is not declared any more.
         runner.apply(Call::system(Command::from(Declare))).await?.reply?;
         ties::rank_anew(&*engine, &runner, emptied).await?;
-        let (stop, stopped) = watch::channel(false);
         let tally = Self {
             inner: Arc::new(Inner {
                 engine: engine.clone(),
                 clock: clock.clone(),
                 catalog,
                 hub,
+                rooms: rooms.clone(),
                 new_job: Arc::new(Notify::new()),
                 new_keys: Arc::new(Notify::new()),
                 look_every: options.look_every,
@@ -175,11 +187,17 @@ impl<E: Engine> Tally<E> {
                 engine: engine.clone(),
                 catalog: tally.inner.catalog.clone(),
                 hub: tally.inner.hub.clone(),
+                rooms: rooms.clone(),
+                bell: bell.clone(),
                 new_job: tally.inner.new_job.clone(),
                 new_keys: tally.inner.new_keys.clone(),
                 look_every: options.look_every,
             };
             tasks.push(tokio::spawn(follower.run(stopped.clone())));
+            for (teller, every) in [(rooms.teller.clone(), teller::ROOMS_EVERY), (due_teller, teller::DUE_EVERY)] {
+                let (engine, stopped) = (engine.clone(), stopped.clone());
+                tasks.push(tokio::spawn(teller.run(engine, every, stopped)));
+            }
         }
         let (carries, look_every) = (tally.inner.carries_jobs.clone(), options.look_every);
         let carrier = jobs::Carrier { engine: engine.clone(), runner: runner.clone(), look_every, carries };
@@ -189,6 +207,7 @@ impl<E: Engine> Tally<E> {
         let due = DueWork { engine, runner, clock, catalog, options: due, bell };
         tasks.push(tokio::spawn(due.run(stopped)));
         drop(tasks);
+        tally.declare_rooms().await?;
         Ok(tally)
     }
 
@@ -320,6 +339,7 @@ impl<E: Engine> Tally<E> {
             // A task that panicked has nothing left to close.
             let _ = task.await;
         }
+        self.inner.rooms.close().await;
         self.inner.engine.close().await;
     }
 

@@ -69,6 +69,16 @@ pub struct Subscription {
     hub: Arc<Hub>,
     watched: Vec<Watched>,
     mailbox: Arc<Mailbox>,
+    _seat: Seat,
+}
+
+/// One of the subscriptions that there may be at once, whatever it is to; free again when dropped.
+pub(crate) struct Seat(Arc<Hub>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.subscriptions.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// The maps stay whole whatever panics around them.
@@ -82,11 +92,16 @@ impl Hub {
         Self { watchers: Mutex::default(), subscriptions: AtomicUsize::new(0), subscriptions_max, watch }
     }
 
-    pub(crate) fn subscribe(self: &Arc<Self>, objects: &[ObjectId], relations: &[Name]) -> Result<Subscription, Error> {
+    pub(crate) fn take_seat(self: &Arc<Self>) -> Result<Seat, Error> {
+        let seat = Seat(self.clone());
         if self.subscriptions.fetch_add(1, Ordering::SeqCst) >= self.subscriptions_max {
-            self.subscriptions.fetch_sub(1, Ordering::SeqCst);
             return Err(Error::Overloaded);
         }
+        Ok(seat)
+    }
+
+    pub(crate) fn subscribe(self: &Arc<Self>, objects: &[ObjectId], relations: &[Name]) -> Result<Subscription, Error> {
+        let seat = self.take_seat()?;
         let mailbox = Arc::new(Mailbox::default());
         let pairs = objects.iter().flat_map(|object| relations.iter().map(|name| (object.clone(), name.clone())));
         let watched: Vec<Watched> = pairs.collect();
@@ -99,7 +114,7 @@ impl Hub {
             watch(objects.to_vec(), true);
         }
         drop(watchers);
-        Ok(Subscription { hub: self.clone(), watched, mailbox })
+        Ok(Subscription { hub: self.clone(), watched, mailbox, _seat: seat })
     }
 
     /// Tells the new totals of one batch to those who watch them, to each all at once: nobody sees
@@ -174,8 +189,6 @@ impl Drop for Subscription {
             }
             watch(left.into_iter().collect(), false);
         }
-        drop(watchers);
-        self.hub.subscriptions.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -8,11 +8,13 @@ use futures_util::FutureExt;
 use tally_core::rows::TotalKey;
 use tally_core::view::Wants;
 use tally_core::{Catalog, ObjectId};
+use tally_engine::due::Bell;
 use tally_engine::{Engine, News, StoreError, Together, Topic};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::Hub;
+use crate::rooms::Rooms;
 
 /// How soon counts that could not be read are read again.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
@@ -29,6 +31,8 @@ pub(crate) struct Follower<E> {
     pub(crate) engine: Arc<E>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) hub: Arc<Hub>,
+    pub(crate) rooms: Arc<Rooms<E>>,
+    pub(crate) bell: Arc<Bell>,
     pub(crate) new_job: Arc<Notify>,
     pub(crate) new_keys: Arc<Notify>,
     pub(crate) look_every: Option<Duration>,
@@ -69,6 +73,8 @@ impl<E: Engine> Follower<E> {
                 News::Anything => {
                     self.new_keys.notify_one();
                     self.new_job.notify_one();
+                    self.bell.ring();
+                    self.rooms.all_changed();
                     objects.extend(self.hub.objects());
                 }
             }
@@ -88,6 +94,8 @@ impl<E: Engine> Follower<E> {
     fn act_on(&self, topic: Topic) -> Option<ObjectId> {
         match topic {
             Topic::Counts(object) => return Some(object),
+            Topic::Room(room) => self.rooms.changed(&room),
+            Topic::Due => self.bell.ring(),
             Topic::Keys => self.new_keys.notify_one(),
             Topic::Jobs => self.new_job.notify_one(),
         }

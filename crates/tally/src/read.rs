@@ -115,7 +115,7 @@ impl<E: Engine> Reader<'_, E> {
         Ok(loaded)
     }
 
-    async fn scan(&self, range: &Range, limit: usize) -> Result<Page, Error> {
+    pub(crate) async fn scan(&self, range: &Range, limit: usize) -> Result<Page, Error> {
         let page = self.engine.scan(range, limit).await?;
         match self.engine.settle(page.mark).await {
             Ok(()) => return Ok(page),

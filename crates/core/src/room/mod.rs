@@ -32,7 +32,7 @@ pub use audit::Fact;
 pub use def::{BeforeOpen, JoinBy, Mode, Rate, RoomDef, RoomSettings};
 pub use pace::{Estimate, Pace, poll_after_ms};
 pub use read::{Answer, Query};
-pub use reply::{AdmitReply, RoomReply, TicketReply};
+pub use reply::{AdmitReply, Facts, RoomReply, TicketReply};
 
 /// Most that are let in by hand with one command.
 pub const ADMIT_MAX: u32 = 500;

@@ -12,6 +12,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tally_core::Catalog;
 use tally_core::command::Call;
 use tally_core::due::{Settling, settling};
@@ -26,9 +27,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::{Clock, Engine, Failure, Range, Runner, StoreError, Together};
 
 pub use bell::Bell;
+use bell::Lane;
 
 /// How often to look for what another server has made, and that is due sooner than anything here.
 const LOOK_EVERY: Duration = Duration::from_secs(20);
+/// How often to look for that where somebody waits for it. It is told ([`crate::Topic::Due`]), and so this only bounds what a lost
+/// message costs: two short reads of an index for each such kind.
+const LOOK_PROMPTLY: Duration = Duration::from_secs(2);
 /// How soon to try again what the store could not do.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// Rows of all partitions together. If there are more, each partition is worked on by itself.
@@ -75,25 +80,32 @@ enum Stuck {
 impl<E: Engine> DueWork<E> {
     /// Works until it is stopped.
     pub async fn run(self, mut stopped: watch::Receiver<bool>) {
-        let mut held = self.engine.partitions();
         self.engine.share();
+        let lanes = join_all(self.bell.lanes.iter().map(|lane| self.work(lane)));
+        tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => {}
+            _ = lanes => {}
+        }
+    }
+
+    /// Does what is due of some kinds, for ever.
+    async fn work(&self, lane: &Lane) {
+        let mut held = self.engine.partitions();
         loop {
-            tokio::select! {
-                biased;
-                _ = stopped.wait_for(|stopped| *stopped) => return,
-                () = self.look(&mut held) => {}
-            }
+            self.look(lane, &mut held).await;
         }
     }
 
     /// Does what is due, and waits until it is time to look again.
-    async fn look(&self, held: &mut watch::Receiver<Partitions>) {
+    async fn look(&self, lane: &Lane, held: &mut watch::Receiver<Partitions>) {
         let (from, partitions) = (Instant::now(), *held.borrow_and_update());
         if partitions.is_empty() {
+            lane.plan(partitions, Timestamp(u64::MAX));
             return others(held).await;
         }
-        match self.settle_all(partitions, held).await {
-            Ok(now) => self.wait(from, now, held).await,
+        match self.settle_all(lane, partitions, held).await {
+            Ok(now) => self.wait(lane, from, now, held).await,
             Err(error) => {
                 tracing::warn!(%error, "what is due could not be done; it is tried again");
                 sleep(RETRY_EVERY).await;
@@ -102,30 +114,36 @@ impl<E: Engine> DueWork<E> {
     }
 
     /// Waits until it is time to look, or there are other partitions to look at. It was `now` at that moment.
-    async fn wait(&self, from: Instant, now: Timestamp, held: &mut watch::Receiver<Partitions>) {
+    async fn wait(&self, lane: &Lane, from: Instant, now: Timestamp, held: &mut watch::Receiver<Partitions>) {
         loop {
-            let until = from + Duration::from_millis(self.bell.planned().0.saturating_sub(now.0));
+            let until = from + Duration::from_millis(lane.planned().0.saturating_sub(now.0));
             tokio::select! {
                 biased;
                 () = others(held) => return,
                 () = sleep_until(until) => return,
-                () = self.bell.rung() => {}
+                () = lane.rung() => {}
             }
         }
     }
 
     /// Settles what is due in these partitions, and plans the next look. Says what time it was.
-    async fn settle_all(&self, held: Partitions, now_held: &watch::Receiver<Partitions>) -> Result<Timestamp, Stuck> {
+    async fn settle_all(
+        &self,
+        lane: &Lane,
+        held: Partitions,
+        now_held: &watch::Receiver<Partitions>,
+    ) -> Result<Timestamp, Stuck> {
         let now = self.time().await?;
         let every = self.options.look_every.unwrap_or(LOOK_EVERY);
+        let every = if lane.is_prompt { every.min(LOOK_PROMPTLY) } else { every };
         // What is made from here on and is due sooner is not overlooked.
-        self.bell.plan(held, now.plus_ms(every.as_millis() as u64));
+        lane.plan(held, now.plus_ms(every.as_millis() as u64));
         let mut failed = None;
-        for kind in RowKind::ALL {
-            let Some(settling) = settling(kind) else { continue };
+        for kind in &lane.kinds {
+            let Some(settling) = settling(*kind) else { continue };
             let held = held.and(kind.partitions());
-            match self.settle_kind(kind, &settling, held, (now, now_held)).await {
-                Ok(next) => self.bell.plan_sooner(next),
+            match self.settle_kind(*kind, &settling, held, (now, now_held)).await {
+                Ok(next) => lane.plan_sooner(next),
                 // One kind that cannot go on does not keep the others from it.
                 Err(error) => failed = Some(error),
             }

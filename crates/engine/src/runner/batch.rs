@@ -287,6 +287,7 @@ impl Draft {
             conflicts,
             broken: self.decided.iter().filter(|decided| is_broken(decided)).count(),
             due: MadeDue::of(&self.changes),
+            at: self.changes.stamp.time(),
         };
         Pending { mark: committed.mark, answers: tickets.into_iter().zip(self.decided).collect(), settled }
     }

@@ -73,6 +73,8 @@ pub struct Settled {
     pub broken: usize,
     /// When rows that it wrote are due: of each kind and partition the soonest.
     pub due: Vec<MadeDue>,
+    /// The time with which it was stamped.
+    pub at: Timestamp,
 }
 
 /// A row that was written is due.

@@ -106,7 +106,7 @@ impl Bench {
         let told: Arc<Mutex<Vec<Told>>> = Arc::default();
         let tell = told.clone();
         let observer = Arc::new(move |settled: &Settled| {
-            let Settled { totals, commands, conflicts, broken, due: _ } = settled;
+            let Settled { totals, commands, conflicts, broken, due: _, at: _ } = settled;
             let (commands, conflicts, broken) = (*commands, *conflicts, *broken);
             tell.lock().expect("no panic").push(Told { commands, conflicts, broken, totals: totals.clone() });
         });

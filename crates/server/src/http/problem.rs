@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tally::Error;
 use tally::core::error::Exhausted;
-use tally::core::{Code, Refusal};
+use tally::core::{Class, Code, Refusal};
 use tally::engine::StoreError;
 
 use super::rate;
@@ -56,39 +56,22 @@ impl Serialize for Problem {
     }
 }
 
-/// The status and the title of a code: the contract's table.
-fn entry(code: Code) -> (StatusCode, &'static str) {
-    match code {
-        Code::BadRequest => (StatusCode::BAD_REQUEST, "The request is wrong"),
-        Code::BadCursor => (StatusCode::BAD_REQUEST, "The cursor is wrong"),
-        Code::Unauthenticated => (StatusCode::UNAUTHORIZED, "Who are you?"),
-        Code::Forbidden => (StatusCode::FORBIDDEN, "Not allowed"),
-        Code::ConditionFailed => (StatusCode::FORBIDDEN, "A condition does not hold"),
-        Code::NotFound => (StatusCode::NOT_FOUND, "Not found"),
-        Code::RelationNotFound => (StatusCode::NOT_FOUND, "No such relation"),
-        Code::CounterNotFound => (StatusCode::NOT_FOUND, "No such counter"),
-        Code::UniqueNotFound => (StatusCode::NOT_FOUND, "No such unique count"),
-        Code::AttendanceNotFound => (StatusCode::NOT_FOUND, "No such attendance sheet"),
-        Code::BoardNotFound => (StatusCode::NOT_FOUND, "No such board"),
-        Code::LimitNotFound => (StatusCode::NOT_FOUND, "No such limit"),
-        Code::RoomNotFound => (StatusCode::NOT_FOUND, "No such room"),
-        Code::TicketNotFound => (StatusCode::NOT_FOUND, "No such ticket"),
-        Code::TicketGone => (StatusCode::GONE, "The ticket is over"),
-        Code::NotReady => (StatusCode::CONFLICT, "Not ready"),
-        Code::RoomClosed => (StatusCode::CONFLICT, "The room is closed"),
-        Code::ObjectNotFound => (StatusCode::NOT_FOUND, "No such object"),
-        Code::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "Method not allowed"),
-        Code::Conflict => (StatusCode::CONFLICT, "Conflict"),
-        Code::Immutable => (StatusCode::CONFLICT, "Edges are immutable"),
-        Code::LimitExceeded => (StatusCode::CONFLICT, "Limit exceeded"),
-        Code::BatchRefused => (StatusCode::CONFLICT, "The batch was refused"),
-        Code::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Too large"),
-        Code::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported media type"),
-        Code::IdempotencyKeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "Idempotency key reused"),
-        Code::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "Too many requests"),
-        Code::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "Overloaded"),
-        Code::StoreUnavailable => (StatusCode::SERVICE_UNAVAILABLE, "The store is unavailable"),
-        Code::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
+/// The status that goes with a class of problems.
+fn status_of(class: Class) -> StatusCode {
+    match class {
+        Class::Wrong => StatusCode::BAD_REQUEST,
+        Class::Unknown => StatusCode::UNAUTHORIZED,
+        Class::Forbidden => StatusCode::FORBIDDEN,
+        Class::Missing => StatusCode::NOT_FOUND,
+        Class::Method => StatusCode::METHOD_NOT_ALLOWED,
+        Class::Conflict => StatusCode::CONFLICT,
+        Class::Gone => StatusCode::GONE,
+        Class::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Class::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Class::Reused => StatusCode::UNPROCESSABLE_ENTITY,
+        Class::TooMany => StatusCode::TOO_MANY_REQUESTS,
+        Class::Later => StatusCode::SERVICE_UNAVAILABLE,
+        Class::Broken => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -102,7 +85,7 @@ impl Problem {
         let code = self.code.name();
         Document {
             kind: format!("urn:tally:problem:{code}"),
-            title: entry(self.code).1,
+            title: self.code.title(),
             status: self.status().as_u16(),
             detail: &self.detail,
             code,
@@ -113,7 +96,7 @@ impl Problem {
 
     /// The status that goes with the code.
     pub fn status(&self) -> StatusCode {
-        self.status.unwrap_or_else(|| entry(self.code).0)
+        self.status.unwrap_or_else(|| status_of(self.code.class()))
     }
 
     /// Headers that are too large, too many, or hold too long a path. HTTP has statuses of their own for these.

@@ -57,6 +57,11 @@ pub(crate) fn redis_server() -> Option<PathBuf> {
     find_program("redis-server").or_else(|| find_program("valkey-server"))
 }
 
+/// The `nginx` program; Debian keeps it where only root's PATH leads.
+pub(crate) fn nginx() -> Option<PathBuf> {
+    find_program("nginx").or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
+}
+
 /// The `postgres` program; Debian keeps it off PATH, in a folder per version.
 pub(crate) fn postgres() -> Option<PathBuf> {
     let mut versions: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")

@@ -37,6 +37,7 @@ fn install_everything() -> Result<()> {
     install::cargo_tool("cargo-nextest")?;
     install::debian_package("redis-server", install::redis_server)?;
     install::debian_package("postgresql", install::postgres)?;
+    install::debian_package("nginx", install::nginx)?;
     install::schemathesis()?;
     Ok(())
 }

@@ -33,7 +33,7 @@ const fn with(method: &'static str, path: &'static str, body: &'static str, may:
 }
 
 #[rustfmt::skip]
-const CALLS: [Call; 48] = [
+const CALLS: [Call; 56] = [
     //                                                                read  serv. admin self    other   page
     call("PUT",    "/v1/relations/{r}/post:1/{s}",                  [No,  Yes,  Yes,  Yes,    No,     Yes]),
     call("DELETE", "/v1/relations/{r}/post:1/{s}",                  [No,  Yes,  Yes,  Yes,    No,     Yes]),
@@ -92,6 +92,15 @@ const CALLS: [Call; 48] = [
                                                                     [No,  Yes,  Yes,  No,     No,     Yes]),
     with("POST",   "/v1/batch", r#"{"commands":[{"op":"take","limit":"posting","key":"{s}"}]}"#,
                                                                     [No,  Yes,  Yes,  No,     No,     Yes]),
+    with("PUT",    "/v1/rooms/sale", r#"{"join":"token"}"#,         [No,  Yes,  Yes,  No,     No,     No]),
+    with("POST",   "/v1/rooms/sale/tickets", r#"{"subject":"{s}"}"#,
+                                                                    [No,  Yes,  Yes,  Yes,    No,     Yes]),
+    call("GET",    "/v1/rooms/sale",                                [Yes, Yes,  Yes,  Yes,    Yes,    Yes]),
+    call("GET",    "/v1/rooms",                                     [No,  Yes,  Yes,  No,     No,     No]),
+    call("GET",    "/v1/rooms/sale/minutes",                        [No,  Yes,  Yes,  No,     No,     No]),
+    with("POST",   "/v1/rooms/sale/admit", r#"{"count":1}"#,        [No,  Yes,  Yes,  No,     No,     No]),
+    call("DELETE", "/v1/rooms/sale",                                [No,  Yes,  Yes,  No,     No,     No]),
+    call("POST",   "/v1/admission/rotate",                          [No,  No,   Yes,  No,     No,     No]),
 ];
 
 const RELATIONS: [(&str, May); 3] = [("like", Public), ("bookmark", Own), ("secret", No)];
@@ -159,7 +168,7 @@ async fn everyone_may_do_exactly_what_the_matrix_says() {
             }
         }
     }
-    assert_eq!(walked, 48 * 3 * 5);
+    assert_eq!(walked, 56 * 3 * 5);
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Waiting rooms: random histories next to a naive model, what was found broken elsewhere, several servers, and damage.
 
 mod broken;
+mod crash;
+mod damage;
 mod doors;
 mod hall;
 mod history;
@@ -21,6 +23,8 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
         doors:
             who_joins_while_the_doors_open_is_not_lost,
             a_higher_rate_is_not_paid_for_the_time_before;
+        crash: refused_at_every_step_of_a_room, answer_lost_at_every_step_of_a_room;
+        damage: totals_of_a_room_are_put_right;
         servers:
             positions_are_exact_at_their_commit_and_joins_do_not_conflict,
             a_crowd_goes_in_and_out_in_order,

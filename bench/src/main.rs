@@ -17,6 +17,7 @@ mod progress;
 mod report;
 mod resp;
 mod restart;
+mod rooms;
 mod rows;
 mod scale;
 mod store_postgres;
@@ -61,6 +62,8 @@ enum Bench {
     Postgres(Options),
     /// Likes on the Redis store: one, two and four servers, and on a Cluster, by Zipf and on one hot post.
     Redis(Options),
+    /// Waiting rooms: joins with an exact position, a burst, polls and tickets that are followed, next to a queue by hand on Redis.
+    Rooms(Options),
     /// Time to be ready again after kill -9 with a full store.
     Restart(Options),
 }
@@ -97,6 +100,7 @@ async fn run(args: Args) -> Result<()> {
             Bench::Lists(options) => lists::run(&options).await,
             Bench::Postgres(options) => store_postgres::run(&options).await,
             Bench::Redis(options) => store_redis::run(&options).await,
+            Bench::Rooms(options) => rooms::run(&options).await,
             Bench::Restart(options) => restart::run(&options).await,
         }
     };

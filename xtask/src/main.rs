@@ -31,7 +31,7 @@ enum Task {
     Test,
     /// The rules of the house that the compiler does not know.
     Tidy,
-    /// Run a benchmark next to its peers: likes, postgres, redis, feed, lists, restart. More with `bench -- --help`.
+    /// Run a benchmark next to its peers: likes, postgres, redis, feed, lists, rooms, restart. More with `bench -- --help`.
     Bench {
         /// The benchmark and its options, as `tally-bench` takes them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -104,6 +104,11 @@ impl InProcess {
         .await
     }
 
+    /// The servers.
+    pub(crate) fn servers(&self) -> &[Tally] {
+        &self.servers
+    }
+
     pub(crate) fn memory_bytes(&self) -> u64 {
         memory_bytes(std::process::id())
     }

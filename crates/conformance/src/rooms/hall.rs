@@ -63,13 +63,18 @@ impl<'a, E: Engine> Hall<'a, E> {
         hall
     }
 
-    /// Runs any command, and gives its answer as the runner would.
-    pub(super) async fn run(&mut self, command: Command) -> Result<Reply, Refusal> {
+    /// Decides a command, and does not commit it yet.
+    pub(super) async fn draft(&mut self, command: impl Into<Command>) -> Draft {
         let stamp = self.stamp.next(Stamp::at(Timestamp(self.now)));
-        let call = Call { auth: self.auth.clone(), command, once: None };
+        let call = Call { auth: self.auth.clone(), command: command.into(), once: None };
         self.stamp = Stamp(stamp.0 + call.command.weight() as u64 - 1);
         self.id += 1_000;
-        let draft = Draft::new(self.engine, &self.catalog, &Step { stamp, id: self.id, call }).await;
+        Draft::new(self.engine, &self.catalog, &Step { stamp, id: self.id, call }).await
+    }
+
+    /// Runs any command, and gives its answer as the runner would.
+    pub(super) async fn run(&mut self, command: Command) -> Result<Reply, Refusal> {
+        let draft = self.draft(command).await;
         let mut firsts: BTreeMap<SequenceKey, u64> = BTreeMap::new();
         if !draft.changes.is_empty() {
             let committed = draft.commit(self.engine).await.expect("nobody else writes, so nothing can have moved");

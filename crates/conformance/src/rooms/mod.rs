@@ -1,10 +1,13 @@
 //! Waiting rooms: random histories next to a naive model, what was found broken elsewhere, several servers, and damage.
 
 mod broken;
+mod crash;
+mod damage;
 mod doors;
 mod hall;
 mod history;
 mod model;
+mod races;
 mod servers;
 
 use serde_json::{Value, json};
@@ -21,6 +24,12 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
         doors:
             who_joins_while_the_doors_open_is_not_lost,
             a_higher_rate_is_not_paid_for_the_time_before;
+        crash: refused_at_every_step_of_a_room, answer_lost_at_every_step_of_a_room;
+        races:
+            who_joins_while_the_gate_falls_asleep_wakes_it,
+            what_is_let_in_twice_at_once_does_not_pass_the_capacity,
+            a_ticket_that_is_given_up_meanwhile_is_not_claimed;
+        damage: totals_of_a_room_are_put_right;
         servers:
             positions_are_exact_at_their_commit_and_joins_do_not_conflict,
             a_crowd_goes_in_and_out_in_order,

@@ -135,7 +135,7 @@ impl Model {
 
     /// A ticket is taken to another state by its holder.
     pub(super) fn turn(&mut self, seq: u64, to: TicketState) {
-        let (now, ends) = (self.now, self.now + self.ttl(to));
+        let ends = self.now + self.ttl(to);
         let Some(ticket) = self.tickets.get_mut(&seq) else { return };
         let was_before = !matches!(ticket.state, Admitted);
         (ticket.state, ticket.ends) = (to, ends);
@@ -145,7 +145,6 @@ impl Model {
             Expired if was_before => self.ever[2] += 1,
             Expired | Admitted | Done | Waiting | BeforeOpen => {}
         }
-        self.now = now;
     }
 
     fn ttl(&self, state: TicketState) -> u64 {
@@ -187,7 +186,10 @@ impl Model {
                     }
                 }
                 is => {
-                    return Err(format!("ticket {seq} was {was:?} until {} and is {is:?} at {}", ticket.ends, self.now));
+                    return Err(format!(
+                        "ticket {seq} was {was:?} until {} and is {is:?} at {}",
+                        ticket.ends, self.now
+                    ));
                 }
             }
         }
@@ -214,7 +216,8 @@ impl Model {
         if self.inside() > self.settings.capacity {
             return Err(format!("{} are inside, and there is place for {}", self.inside(), self.settings.capacity));
         }
-        if !paid.is_empty() && !(self.is_open && matches!(self.settings.mode, Mode::Auto | Mode::Drain)) {
+        let lets_in = self.is_open && matches!(self.settings.mode, Mode::Auto | Mode::Drain);
+        if !paid.is_empty() && !lets_in {
             return Err(format!("{paid:?} were let in although nobody is"));
         }
         let cost = ONE * paid.len() as u128;
@@ -230,8 +233,7 @@ impl Model {
         let late = ONE + u128::from(self.settings.rate_per_s.micros) * LATE_MS;
         let could = match self.settings.mode {
             Mode::Auto | Mode::Drain => self.bucket >= late.min(self.most()) && self.inside() < self.settings.capacity,
-            Mode::Hold | Mode::Reject => false,
-            Mode::Off => false,
+            Mode::Hold | Mode::Reject | Mode::Off => false,
         };
         let early = self.count(|state| state == BeforeOpen);
         match self.is_open {

@@ -27,7 +27,7 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
 }
 
 /// What an audit finds.
-async fn findings<E: Engine>(engine: &E) -> Vec<Finding> {
+pub(crate) async fn findings<E: Engine>(engine: &E) -> Vec<Finding> {
     let mut found = Vec::new();
     engine.audit(&mut |finding| found.push(finding)).await.expect("an audit works");
     found.retain(|finding| !matches!(finding, Finding::Progress(_)));
@@ -35,7 +35,7 @@ async fn findings<E: Engine>(engine: &E) -> Vec<Finding> {
 }
 
 /// How a finding is told to people.
-fn words(finding: &Finding) -> String {
+pub(crate) fn words(finding: &Finding) -> String {
     match finding {
         Finding::Wrong(wrong) => wrong.words(),
         Finding::Stray { found, .. } | Finding::Leftover { found, .. } | Finding::Order { found, .. } => found.clone(),
@@ -45,7 +45,7 @@ fn words(finding: &Finding) -> String {
 }
 
 /// The commands that put right what was found, in their order. What only the store can mend, it does.
-async fn repairs<E: Engine>(engine: &E, found: Vec<Finding>) -> Vec<Command> {
+pub(crate) async fn repairs<E: Engine>(engine: &E, found: Vec<Finding>) -> Vec<Command> {
     let (mut totals, mut first, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for finding in found {
         match finding {

@@ -11,6 +11,7 @@
 //! | `crash` | a failure at any step: answered means present, otherwise all or nothing |
 //! | `jobs` | long work goes on wherever it was stopped |
 //! | `forgetting` | what comes after the request begins anew, however far its job is |
+//! | `rooms` | waiting rooms like a naive model; each thing that was found broken in a system of this kind |
 //! | `verify` | rows of every kind are recounted: sound ones are left alone, damage is named and put right, also while others write |
 //! | `shared` | several servers on one store: no like twice, no limit passed, no answer that came too late |
 //!
@@ -33,6 +34,7 @@ mod jobs;
 mod joins;
 pub mod network;
 mod random;
+mod rooms;
 mod running;
 mod sample;
 mod shared;
@@ -94,6 +96,7 @@ pub fn trials<F: EngineFactory>(name: &str, factory: F) -> Vec<Trial> {
         ("crash", crash::cases::<F>()),
         ("jobs", jobs::cases::<F>()),
         ("forgetting", forgetting::cases::<F>()),
+        ("rooms", rooms::cases::<F>()),
         ("verify", verify::cases::<F>()),
         ("shared", shared::cases::<F>()),
     ];

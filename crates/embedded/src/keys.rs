@@ -303,3 +303,22 @@ pub(crate) fn split_entry(key: &[u8]) -> Option<(&str, &str, Stamp, &str)> {
     let stamp = Stamp(!u64::from_be_bytes(stamp.try_into().ok()?));
     Some((id, relation, stamp, std::str::from_utf8(other).ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows and what follows from them are in one space of keys.
+    #[test]
+    fn no_kind_of_row_has_the_letter_of_another_table() {
+        let sides = [Side::Object, Side::Subject];
+        let lists = sides.into_iter().flat_map(|side| [false, true].map(|hidden| list_table(side, hidden)));
+        let own: Vec<u8> = lists.chain([OBJECT_TOTALS, SUBJECT_TOTALS, ORDERS, DUE, stamp()[0]]).collect();
+        let unlisted = rows::Number::UNLISTED.map(|(_, letter, _)| letter);
+        for kind in RowKind::ALL {
+            let letter = kind.declared().letter;
+            assert!(!own.contains(&letter) && !unlisted.contains(&letter), "{kind:?}");
+        }
+        assert!(unlisted.iter().all(|letter| !own.contains(letter)));
+    }
+}

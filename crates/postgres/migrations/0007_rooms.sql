@@ -48,8 +48,8 @@ CREATE TABLE ticket (
     due_partition smallint NOT NULL,
     PRIMARY KEY (room, seq)
 ) WITH (fillfactor = 80);
--- The queue: who waits, in their order.
-CREATE INDEX ticket_order ON ticket (room, score DESC, seq) WHERE state = 'WAITING';
+-- The queue: who waits, in their order. ~score falls as the score rises: see score_order.
+CREATE INDEX ticket_order ON ticket (room, (~score), seq) WHERE state = 'WAITING';
 CREATE INDEX ticket_due ON ticket (due_partition, due_at, room, seq);
 
 -- Places in a room's queue that were given up before it was their turn.

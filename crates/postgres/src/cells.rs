@@ -5,6 +5,9 @@
 use tally_core::rows::Type::{Bytes, Day, Flag, Json, Number, Numbers, Signed, Text, Time, Times};
 use tally_core::rows::{Column, Declared, Due, Home, RowKind, Type};
 
+/// SQL for the partition of a new row.
+pub(crate) const PARTITION_VALUE: &str = "w.due_partition::int2";
+
 /// A row's columns.
 pub(crate) type Cells = Vec<Option<String>>;
 
@@ -131,14 +134,23 @@ impl Table {
 
     /// SQL that puts new rows, the partition last.
     pub(crate) fn insert(self) -> String {
-        let mut names: Vec<String> = self.columns().map(|(name, _)| (*name).to_owned()).collect();
         let mut values: Vec<String> = self.columns().map(|(name, of)| typed(*of, &format!("w.{name}"))).collect();
         if self.has_partitions() {
-            names.push("due_partition".to_owned());
-            values.push("w.due_partition::int2".to_owned());
+            values.push(PARTITION_VALUE.to_owned());
         }
-        let (into, values) = (names.join(", "), values.join(", "));
-        format!("INSERT INTO {} ({into}) SELECT {values} FROM {}", self.name(), arrays(names, 1))
+        let (into, values) = (self.names_of_new().join(", "), values.join(", "));
+        format!("INSERT INTO {} ({into}) SELECT {values} FROM {}", self.name(), self.new_rows())
+    }
+
+    /// The columns of a new row, the partition last.
+    pub(crate) fn names_of_new(self) -> Vec<String> {
+        let names = self.columns().map(|(name, _)| (*name).to_owned());
+        names.chain(self.has_partitions().then(|| "due_partition".to_owned())).collect()
+    }
+
+    /// New rows as they travel.
+    pub(crate) fn new_rows(self) -> String {
+        arrays(self.names_of_new(), 1)
     }
 
     /// SQL that changes rows which must be as they were: the key, the other columns before, the same after.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tally_core::rows::{Changes, Declared, Home, SequenceKey};
 use tokio_postgres::types::ToSql;
 
-use crate::cells::Table;
+use crate::cells::{PARTITION_VALUE, Table};
 
 /// Takes them and writes them down beside the commit, so that they are known when its answer is lost.
 pub(crate) const TAKE: &str = "
@@ -80,9 +80,11 @@ fn typed(text: &str) -> String {
 impl Table {
     /// SQL that puts new rows with the numbers that were just taken.
     pub(crate) fn insert_numbered(self) -> String {
-        let names: Vec<&str> = self.columns().map(|(name, _)| *name).collect();
-        let values: Vec<String> = self.columns().map(|column| self.typed_with(column, typed)).collect();
-        let (names, values, rows) = (names.join(", "), values.join(", "), self.rows_with_sequence());
+        let mut values: Vec<String> = self.columns().map(|column| self.typed_with(column, typed)).collect();
+        if self.has_partitions() {
+            values.push(PARTITION_VALUE.to_owned());
+        }
+        let (names, values, rows) = (self.names_of_new().join(", "), values.join(", "), self.rows_with_sequence());
         format!("INSERT INTO {} ({names}) SELECT {values} FROM {rows}", self.name())
     }
 
@@ -94,10 +96,10 @@ impl Table {
         format!("UPDATE {} t SET {set} FROM {rows} WHERE {}", self.name(), self.same_key())
     }
 
-    /// Rows as they travel, each with its sequence.
+    /// Rows as they travel, each with its partition and its sequence.
     fn rows_with_sequence(self) -> String {
         let key: Vec<String> = self.columns().take(self.keys()).map(|(name, _)| format!("w.{name}")).collect();
-        format!("{} JOIN sequence s ON {}", self.rows(self.width(), 1), self.is_sequence(&key))
+        format!("{} JOIN sequence s ON {}", self.new_rows(), self.is_sequence(&key))
     }
 
     /// `s` is the sequence of rows whose keys begin with these parts.

@@ -166,7 +166,7 @@ mod tests {
         let score = InOrder::of(RowKind::Score).unwrap();
         assert_eq!(score.columns("t"), ["~t.score", "t.reached_us", "t.member"]);
         let ticket = InOrder::of(RowKind::Ticket).unwrap();
-        assert_eq!(ticket.columns("t"), ["t.seq"]);
+        assert_eq!(ticket.columns("t"), ["~t.score", "t.seq"]);
         assert_eq!(ticket.is_in("t", &ticket.part_values(2)), "t.room = $2::text AND t.state = 'WAITING'");
     }
 }

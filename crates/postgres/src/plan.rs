@@ -217,8 +217,11 @@ impl<'a> Plan<'a> {
         if !key.is_taken() {
             self.guard(key, before.is_some(), true);
         }
+        let mut cells = rows::write_numbered(key, after, count)?;
+        if table_of(key.kind()).is_some_and(Table::has_partitions) {
+            cells.push(Some(key.partition().to_string()));
+        }
         let table = &mut self.tables[key.kind() as usize];
-        let cells = rows::write_numbered(key, after, count)?;
         match before {
             None => table.new_numbered.push(cells),
             Some(before) => {

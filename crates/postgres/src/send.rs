@@ -98,7 +98,7 @@ pub(crate) async fn send(connection: &mut Connection, plan: &Plan<'_>, lane: Lan
         })
         .collect();
     let numbered: Vec<(Numbered, Vec<Vec<Option<&str>>>)> =
-        plan.numbered().map(|(table, rows, sql)| ((table, sql), columns(rows, table.width()))).collect();
+        plan.numbered().map(|(table, rows, sql)| ((table, sql), columns(rows, table.width_of_new()))).collect();
     let mut steps = vec![Step { sql: TAKE_LANE.into(), values: vec![&lane.id, &lane.seq, &stamp], adds: false }];
     let mut step = |sql: Cow<'static, str>, values: Vec<_>| steps.push(Step { adds: is_addition(&sql), sql, values });
     if !plan.fences.is_empty() {

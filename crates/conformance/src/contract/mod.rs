@@ -10,6 +10,7 @@ mod orders;
 mod queues;
 mod ranges;
 mod reopen;
+mod rooms;
 mod rows;
 mod scan;
 
@@ -86,6 +87,9 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
             positions_in_several_rooms_of_one_commit,
             a_queue_and_a_board_of_one_commit,
             conflict_on_a_position_that_was_decided_on;
+        rooms:
+            two_sequences_of_one_home_in_one_commit,
+            rows_that_were_given_numbers_are_due;
         reopen:
             reopening_keeps_everything,
             reopening_keeps_the_newest_stamp,

@@ -16,13 +16,13 @@ use crate::random::Random;
 
 /// When a line breaks, and how.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Break {
+pub(crate) struct Break {
     /// So many loads, commits and settlements go through before it.
-    pub(super) steps: u64,
+    pub(crate) steps: u64,
     /// Whether the step at which it breaks is still done.
-    pub(super) fault: Fault,
+    pub(crate) fault: Fault,
     /// Whether nothing goes through afterwards, as if the server had ended.
-    pub(super) for_good: bool,
+    pub(crate) for_good: bool,
 }
 
 /// An engine as one server sees it. Between a load and its commit it gives way to the others now
@@ -31,24 +31,31 @@ pub(crate) struct Line<E> {
     engine: Arc<E>,
     random: AtomicU64,
     steps: AtomicU64,
+    conflicts: AtomicU64,
     breaks: Mutex<Option<Break>>,
 }
 
 impl<E: Engine> Line<E> {
     pub(super) fn new(engine: Arc<E>, seed: u64) -> Self {
-        Self { engine, random: AtomicU64::new(seed), steps: AtomicU64::new(0), breaks: Mutex::default() }
+        let (random, steps, conflicts) = (AtomicU64::new(seed), AtomicU64::new(0), AtomicU64::new(0));
+        Self { engine, random, steps, conflicts, breaks: Mutex::default() }
     }
 
     /// Breaks it, counted from now.
-    pub(super) fn break_after(&self, at: Break) {
+    pub(crate) fn break_after(&self, at: Break) {
         let steps = self.steps.load(Ordering::SeqCst) + at.steps;
         *self.breaks.lock().unwrap_or_else(PoisonError::into_inner) = Some(Break { steps, ..at });
     }
 
     /// Whether it has come to that.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         let broken = *self.breaks.lock().unwrap_or_else(PoisonError::into_inner);
         broken.is_some_and(|broken| self.steps.load(Ordering::SeqCst) > broken.steps)
+    }
+
+    /// How many commits were decided on what had moved.
+    pub(crate) fn conflicts(&self) -> u64 {
+        self.conflicts.load(Ordering::SeqCst)
     }
 
     async fn give_way(&self) {
@@ -98,7 +105,11 @@ impl<E: Engine> Engine for Line<E> {
 
     async fn commit(&self, seen: Seen<'_>, changes: &Changes) -> Result<Committed, CommitError> {
         self.give_way().await;
-        self.step(self.engine.commit(seen, changes)).await
+        let committed = self.step(self.engine.commit(seen, changes)).await;
+        if matches!(committed, Err(CommitError::Conflict)) {
+            self.conflicts.fetch_add(1, Ordering::SeqCst);
+        }
+        committed
     }
 
     async fn settle(&self, mark: Mark) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ mod due;
 mod ended;
 mod forgetting;
 mod history;
-mod line;
+pub(crate) mod line;
 pub mod linear;
 mod lists;
 mod numbers;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::gate::{budget_max, refill};
 use super::reply::RoomReply;
 use super::rows::{Gate, NEVER, Phase, RoomCount, queue};
 use super::rule::{gate, note_gone, put_gate, put_room, room, ticket, ticket_key};
@@ -40,6 +41,8 @@ pub(super) fn put(command: &PutRoom, context: &Context<'_>, view: &mut View) -> 
     let changed = after.settings != before.settings;
     if changed {
         let mut gate = gate(name, view)?;
+        // What is saved up by now was saved up at the old rate.
+        refill(&mut gate, &before, now);
         match after.phase {
             Phase::Before => gate.due_at = settings.opens_at.unwrap_or(now).max(Timestamp(1)),
             Phase::Opening | Phase::Open | Phase::Deleting => {
@@ -72,7 +75,7 @@ fn make(command: &PutRoom, context: &Context<'_>, view: &mut View) -> Result<Roo
         created_at: now,
     };
     let passed = if opens.is_some() && settings.is_shuffled() { 0 } else { last };
-    let (budget, due_at) = (u64::MAX, opens.unwrap_or(NEVER));
+    let (budget, due_at) = (budget_max(&room), opens.unwrap_or(NEVER));
     let gate = Gate {
         passed: Seq::Given(passed),
         budget,

@@ -122,7 +122,7 @@ fn pass(
     gate.is_full = !is_end && capacity_left == 0;
     gate.due_at = match is_end {
         true => NEVER,
-        false if looked > LOOK_MAX => now,
+        false if looked > LOOK_MAX || count == STEP_MAX => now,
         false => next_look(&gate, &room, now),
     };
     // Whoever joins while it sleeps wakes it; whoever has just decided that it is awake decides again.
@@ -155,13 +155,18 @@ pub(super) fn capacity_left(room: &Room, inside: i64) -> u64 {
     room.settings.capacity.saturating_sub(inside.max(0).cast_unsigned())
 }
 
-/// Brings the budget up to now: so many a second, and never more than of one second, or one.
+/// What a budget is at most: that of one second, or one.
+pub(super) fn budget_max(room: &Room) -> u64 {
+    room.settings.rate_per_s.micros.max(ONE)
+}
+
+/// Brings the budget up to now: so many a second.
 pub(super) fn refill(gate: &mut Gate, room: &Room, now: Timestamp) {
     let rate = room.settings.rate_per_s.micros;
     let since_ms = now.0.saturating_sub(gate.budget_at.0);
     let more = u128::from(rate) * u128::from(since_ms) / 1_000;
-    let most = rate.max(ONE);
-    gate.budget = u64::try_from(u128::from(gate.budget).saturating_add(more)).unwrap_or(u64::MAX).min(most);
+    let all = u128::from(gate.budget).saturating_add(more);
+    gate.budget = u64::try_from(all).unwrap_or(u64::MAX).min(budget_max(room));
     gate.budget_at = now.max(gate.budget_at);
 }
 

@@ -37,7 +37,9 @@ pub(super) fn join(command: &Join, context: &Context<'_>, view: &mut View) -> Re
     view.want(&rows, &[RoomCount::Version.of(name)])?;
     let known = known(name, &room, &subject, token, &who, context, view)?;
     if let Some((seq, ticket)) = known {
-        return answer(name, &room, seq, &ticket, context, view);
+        let mut reply = answer(name, &room, seq, &ticket, context, view)?;
+        reply.facts.goes_straight_in = jumps(&room, &ticket, context)?;
+        return Ok(reply);
     }
     may_join(&room, context.now())?;
     pass_limit(command, &room, &subject, context, view)?;
@@ -137,16 +139,16 @@ fn take(
     view: &mut View,
 ) -> Result<TicketReply, Stop> {
     let now = context.now();
-    let bypasses = bypasses(&room, &subject, context)?;
     let last = entry_key(name, &subject, "");
     let previous = view.kept(&last, Row::into_entry)?;
     let state = match room.phase {
-        Phase::Before | Phase::Opening if room.settings.is_shuffled() => TicketState::BeforeOpen,
+        Phase::Before if room.settings.is_shuffled() => TicketState::BeforeOpen,
+        // Who comes while the doors are being opened is not among those who came early: nothing is drawn for it.
         Phase::Before | Phase::Opening | Phase::Open | Phase::Deleting => TicketState::Waiting,
     };
     let mut straight = None;
     if room.phase == Phase::Open && !room.awake {
-        straight = go_straight_in(name, &room, bypasses, context, view)?;
+        straight = go_straight_in(name, &room, bypasses(&room, &subject, context)?, context, view)?;
         if straight.is_none() {
             room.awake = true;
         }
@@ -173,9 +175,19 @@ fn take(
     view.add(&RoomCount::Version.of(name), 0)?;
     let mut reply = answer(name, &room, seq, &ticket, context, view)?;
     reply.facts.is_new = true;
-    let jumps = bypasses || room.settings.mode == Mode::Off;
-    reply.facts.goes_straight_in = jumps && !ticket.state.is_inside();
+    reply.facts.goes_straight_in = jumps(&room, &ticket, context)?;
     Ok(reply)
+}
+
+/// Whether a ticket that waits is to be let in out of turn. Also one that was there: whoever was to do it may have died.
+fn jumps(room: &Room, ticket: &Ticket, context: &Context<'_>) -> Result<bool, Refusal> {
+    let waits = match now_is(ticket, context.now()) {
+        TicketState::BeforeOpen | TicketState::Waiting => true,
+        TicketState::Ready | TicketState::Admitted | TicketState::Done | TicketState::Left | TicketState::Expired => {
+            false
+        }
+    };
+    Ok(waits && (room.settings.mode == Mode::Off || bypasses(room, &ticket.subject, context)?))
 }
 
 /// The gate as it is when one more has gone straight in; nothing where somebody has to wait.

@@ -35,7 +35,7 @@ const fn prompt(command: fn(Vec<crate::rows::Key>) -> crate::command::Command) -
 }
 
 impl Kind for kind::Room {
-    declare!(Room = b'o' "room" in "room"
+    declare!(Room = b'R' "room" in "room"
         ("room" Text) =>
         ("settings" Json, "declared" Json, "secret" Text, "seed" Text, "phase" Text, "early" Number, "awake" Flag,
             "created_at" Time)
@@ -88,7 +88,7 @@ impl Kind for kind::Entry {
 }
 
 impl Kind for kind::Gone {
-    declare!(Gone = b'z' "room_gone" in "room"
+    declare!(Gone = b'Z' "room_gone" in "room"
         ("room" Text, "number" Number) => ("places" Numbers, "due_at" Time)
         Absent With(0), due Due::At("due_at"), numbered LOG);
 
@@ -97,7 +97,7 @@ impl Kind for kind::Gone {
 }
 
 impl Kind for kind::Minute {
-    declare!(Minute = b't' "room_minute" in "room"
+    declare!(Minute = b'M' "room_minute" in "room"
         ("room" Text, "minute" Time) =>
         ("joined" Number, "admitted" Number, "left_count" Number, "expired" Number, "longest_wait_ms" Number, "due_at" Time)
         Absent With(0), due Due::At("due_at"));

@@ -28,8 +28,8 @@ pub fn log(room: &Name) -> SequenceKey {
     SequenceKey { home: room.as_str().to_owned(), name: LOG.to_owned() }
 }
 
-/// A time that does not come.
-pub const NEVER: Timestamp = Timestamp(253_402_300_799_000);
+/// A time that does not come: the year 9999. Not its last day, which cannot be read back everywhere.
+pub const NEVER: Timestamp = Timestamp(253_370_764_800_000);
 
 /// What is counted of a room.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

@@ -65,7 +65,8 @@ pub(super) fn gate(name: &Name, view: &mut View) -> Result<Gate, Stop> {
     let gate = view.kept(&Key::Gate(name.clone()), Row::into_gate)?;
     Ok(gate.unwrap_or(Gate {
         passed: Seq::Given(0),
-        budget: u64::MAX,
+        // By now it is full.
+        budget: 0,
         budget_at: Timestamp(0),
         due_at: NEVER,
         is_full: false,
@@ -112,10 +113,10 @@ pub(super) fn now_is(ticket: &Ticket, now: Timestamp) -> TicketState {
     }
 }
 
-/// The same, as it is told: nobody waits before the doors open.
+/// The same, as it is told: nobody waits before the doors are open, and while they open it is not known yet who is before whom.
 pub(super) fn shown(room: &Room, ticket: &Ticket, now: Timestamp) -> TicketState {
     match now_is(ticket, now) {
-        TicketState::Waiting if room.phase == Phase::Before => TicketState::BeforeOpen,
+        TicketState::Waiting if matches!(room.phase, Phase::Before | Phase::Opening) => TicketState::BeforeOpen,
         state => state,
     }
 }

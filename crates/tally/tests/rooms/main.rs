@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not so")]
 
 mod memory;
+mod together;
 mod watches;
 mod world;

@@ -37,11 +37,11 @@ async fn a_poll_from_memory_reads_nothing() {
     tally.close().await;
 }
 
-/// One server writes and another answers, which hears nothing: all that it has is what the asker has seen.
-async fn positions_are_exact<E: Engine>(writer: &Tally<E>, reader: &Tally<E>) {
+/// One server writes and another answers.
+pub(crate) async fn positions_are_exact<E: Engine>(writer: &Tally<E>, reader: &Tally<E>, rounds: usize) {
     writer.put_room(&name("sale"), held()).await.unwrap();
     let (mut waiting, mut last) = (Vec::new(), Vec::new());
-    for round in 0_usize..150 {
+    for round in 0..rounds {
         match round % 5 {
             3 if !waiting.is_empty() => {
                 let left: tally::core::reply::TicketReply = waiting.remove(round * 7 % waiting.len());
@@ -77,11 +77,12 @@ async fn positions_are_exact<E: Engine>(writer: &Tally<E>, reader: &Tally<E>) {
     assert!(reader.polls_from_memory() > reader.polls_from_store(), "mostly from memory");
 }
 
+/// All that the other one has is what the asker has seen.
 #[tokio::test]
 async fn positions_are_exact_on_a_server_that_hears_nothing() {
     let engine = Arc::new(Memory::default());
     let (writer, reader) = (on(&engine).await, on(&engine).await);
-    positions_are_exact(&writer, &reader).await;
+    positions_are_exact(&writer, &reader, 150).await;
     reader.close().await;
     writer.close().await;
 }
@@ -91,7 +92,7 @@ async fn positions_are_exact_on_the_embedded_store() {
     let dir = tempfile::tempdir().unwrap();
     let url = format!("embedded:{}", dir.path().display());
     let tally = Tally::open(&url, Options::default()).await.unwrap();
-    positions_are_exact(&tally, &tally).await;
+    positions_are_exact(&tally, &tally, 150).await;
     tally.close().await;
 }
 

@@ -7,8 +7,8 @@ use tally::core::room::{Finish, RoomSettings};
 use tally::core::rows::{Key, Partitions, TicketState};
 use tally::engine::Together;
 use tally::{Options, Tally};
-use tally_testing::Redis;
 use tally_testing::redis::Options as RedisOptions;
+use tally_testing::{Redis, until};
 
 use super::memory::positions_are_exact;
 use super::world::{app, join, name};
@@ -52,9 +52,11 @@ async fn a_gate_that_another_server_has_opens_at_once() {
         here.ask(Finish { room: name(&room), ticket: inside.ticket }).await.unwrap();
         let since = Instant::now();
         let query = TicketQuery { room: name(&room), ticket: waits.ticket };
-        while here.query(&query, &app()).await.unwrap().state == TicketState::Waiting {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("the next one is let in", async || {
+            let state = here.query(&query, &app()).await.unwrap().state;
+            (state != TicketState::Waiting).then_some(())
+        })
+        .await;
         took += since.elapsed();
     }
     assert!(took < ROUNDS as u32 * Duration::from_millis(600), "{took:?} for {ROUNDS}");

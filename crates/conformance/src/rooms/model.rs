@@ -187,7 +187,10 @@ impl Model {
                     }
                 }
                 is => {
-                    return Err(format!("ticket {seq} was {was:?} until {} and is {is:?} at {}", ticket.ends, self.now));
+                    return Err(format!(
+                        "ticket {seq} was {was:?} until {} and is {is:?} at {}",
+                        ticket.ends, self.now
+                    ));
                 }
             }
         }

@@ -101,7 +101,7 @@ pub const SECTIONS: &[(&str, &str)] = &[
         "http.cors",
         "Which pages may call from a browser. Users' tokens only: a page cannot keep an API key to itself.\nSee docs/guide/http.md.",
     ),
-    ("admission", "Admissions to rooms, which anybody can check offline. See docs/guide/rooms.md."),
+    ("admission", "Admissions to rooms, which anybody can check offline. See docs/guide/rooms-in-front.md."),
     ("bounds", "A bound on everything. Past one the caller gets a clear error and nothing is half done."),
     ("log", "What the server writes to standard error."),
     ("idempotency", "Replayed answers."),

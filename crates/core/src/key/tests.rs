@@ -1,9 +1,9 @@
 //! API keys: made once, revoked once, kept for the record.
 
-use crate::command::{Command, PutApiKey, RevokeApiKey};
+use crate::command::{Command, PutApiKey, PutSigner, RevokeApiKey};
 use crate::limits::LABEL_BYTES_MAX;
 use crate::reply::{Done, Reply};
-use crate::rows::{ApiKey, Key, Role, Row};
+use crate::rows::{ApiKey, Key, Role, Row, Signer, Signers};
 use crate::tests::world::World;
 use crate::time::Timestamp;
 
@@ -67,4 +67,36 @@ fn an_id_that_no_store_takes_is_nobodys() {
         assert_eq!(world.loads, 0, "the store is not asked for {id:?}");
         assert_eq!(outcome(&mut world, put(id, "backend")), "bad_request", "{id:?}");
     }
+}
+
+fn sign_with(kid: &str, after: Option<&str>, at_once: bool) -> Command {
+    let (public, private) = (format!("public-{kid}"), format!("private-{kid}"));
+    let signer = Signer { kid: kid.into(), public, private, created_at: Timestamp(0), signs_from: Timestamp(0) };
+    Command::from(PutSigner { signer, after: after.map(Into::into), at_once })
+}
+
+#[test]
+fn of_those_who_make_a_signing_key_at_once_one_does() {
+    let mut world = World::new();
+    assert_eq!(outcome(&mut world, sign_with("a", None, false)), "changed");
+    assert_eq!(outcome(&mut world, sign_with("b", None, false)), "same", "a was first");
+    assert_eq!(outcome(&mut world, sign_with("c", Some("a"), false)), "changed");
+    assert_eq!(outcome(&mut world, sign_with("d", Some("a"), false)), "same", "c was first");
+    assert_eq!(outcome(&mut world, sign_with("", Some("c"), false)), "bad_request");
+    assert_eq!(outcome(&mut world, sign_with("e", Some("c"), true)), "changed");
+}
+
+#[test]
+fn a_signing_key_is_shown_before_it_signs() {
+    let signer = |kid: &str, from| Signer {
+        kid: kid.into(),
+        public: "p".into(),
+        private: "s".into(),
+        created_at: Timestamp(0),
+        signs_from: Timestamp(from),
+    };
+    let signers = Signers { items: vec![signer("a", 0), signer("b", 1_000)] };
+    let at = |time| signers.at(Timestamp(time)).map(|signer| signer.kid.as_str());
+    assert_eq!((at(0), at(999), at(1_000), at(5_000)), (Some("a"), Some("a"), Some("b"), Some("b")));
+    assert_eq!(Signers::default().at(Timestamp(1)), None);
 }

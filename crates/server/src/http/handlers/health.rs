@@ -79,7 +79,8 @@ mod tests {
         let settings = load_from(&ServeArgs::default(), &BTreeMap::new()).unwrap();
         let auth = Authenticator::new(&settings).await.unwrap();
         let tally = Tally::open("memory:", options).await.unwrap();
-        App::new(tally, auth, settings, Arc::new(Metrics::default()))
+        let admission = crate::admission::Admission::new(&settings.admission).unwrap();
+        App::new(tally, auth, admission, settings, Arc::new(Metrics::default()))
     }
 
     async fn ready(app: &App) -> StatusCode {

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
-use tally::core::command::{Admit, DeleteRoom, Once, PutRoom};
+use tally::core::command::{Admit, DeleteRoom, Once};
 use tally::core::hash::digest_text;
 use tally::core::query::{MinutesAnswer, MinutesQuery, RoomAnswer, RoomQuery, RoomsAnswer, RoomsQuery};
 use tally::core::reply::{AdmitReply, Reply, RoomReply};
@@ -60,10 +60,8 @@ pub async fn put_room(caller: Caller, Segments(room): Segments<String>, Json(set
     caller.may(Permission::ManageRoom, None, None)?;
     let room = Name::new(&room)?;
     settings.check(&room)?;
-    let command = PutRoom { room, settings, fresh: [secret()?, secret()?], declared: false };
-    let decided = caller.apply(command, None).await?;
-    let created = matches!(&decided.reply, Ok(Reply::Room(reply)) if reply.created);
-    reply::decided(if created { StatusCode::CREATED } else { StatusCode::OK }, decided)
+    let room = caller.app.tally.put_room(&room, settings).await?;
+    Ok(reply::json(if room.created { StatusCode::CREATED } else { StatusCode::OK }, &room))
 }
 
 /// How is a room?

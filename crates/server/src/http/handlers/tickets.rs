@@ -121,10 +121,8 @@ pub(super) async fn with_ticket(
     caller: &Caller,
     command: impl Into<tally::core::Command>,
 ) -> Result<TicketReply, Problem> {
-    match caller.apply(command, None).await?.reply? {
-        Reply::Ticket(ticket) => Ok(ticket),
-        _ => Err(Problem::internal()),
-    }
+    let reply = caller.apply(command, None).await?.reply?;
+    if let Reply::Ticket(ticket) = reply { Ok(ticket) } else { Err(Problem::internal()) }
 }
 
 /// Has something done with a ticket after which it is over, at once for whoever asks this server.

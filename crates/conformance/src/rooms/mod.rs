@@ -1,5 +1,6 @@
 //! Waiting rooms: random histories next to a naive model, what was found broken elsewhere, several servers, and damage.
 
+mod act;
 mod broken;
 mod crash;
 mod damage;

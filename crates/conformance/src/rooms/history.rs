@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use tally_core::command::Forget;
 use tally_core::room::rows::{Phase, RoomCount, log, queue};
 use tally_core::room::{Mode, RoomSettings, shuffle};
-use tally_core::rows::TicketState::{self, Admitted, BeforeOpen, Done, Left, Ready, Waiting};
+use tally_core::rows::TicketState::{self, Admitted, BeforeOpen, Ready, Waiting};
 use tally_core::rows::{GoneKey, Key, OrderKey, Row, Seq, SequenceKey};
 use tally_core::view::Wants;
 use tally_core::{Code, Command};
 use tally_engine::{Engine, OrderFrom, Range};
 
+use super::act::Act;
 use super::hall::{Hall, START_MS, sale};
 use super::model::{Model, is_over};
 use crate::joins::ticket_key;
@@ -331,29 +332,4 @@ impl<'a, E: Engine> History<'a, E> {
 
 fn read(settings: &Value) -> RoomSettings {
     serde_json::from_value(settings.clone()).expect("these are settings of a room")
-}
-
-/// What a holder does.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Act {
-    Beat,
-    Leave,
-    Claim,
-    Finish,
-}
-
-impl Act {
-    /// What becomes of a ticket.
-    fn on(self, was: TicketState) -> Result<TicketState, Code> {
-        match (self, was) {
-            (Self::Beat, state) => Ok(state),
-            (Self::Leave, Waiting | BeforeOpen | Ready) => Ok(Left),
-            (Self::Leave, Admitted) => Ok(Done),
-            (Self::Leave, state) => Ok(state),
-            (Self::Claim, Ready | Admitted) => Ok(Admitted),
-            (Self::Finish, Ready | Admitted | Done) => Ok(Done),
-            (Self::Claim | Self::Finish, Waiting | BeforeOpen) => Err(Code::NotReady),
-            (Self::Claim | Self::Finish, _) => Err(Code::TicketGone),
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Waiting rooms: random histories next to a naive model, what was found broken elsewhere, several servers, and damage.
 
+mod act;
 mod broken;
 mod crash;
 mod damage;
@@ -28,7 +29,8 @@ pub(crate) fn cases<F: EngineFactory>() -> Vec<Case<F>> {
         races:
             who_joins_while_the_gate_falls_asleep_wakes_it,
             what_is_let_in_twice_at_once_does_not_pass_the_capacity,
-            a_ticket_that_is_given_up_meanwhile_is_not_claimed;
+            a_ticket_that_is_given_up_meanwhile_is_not_claimed,
+            nobody_goes_past_who_waits_while_the_worker_is_late;
         damage: totals_of_a_room_are_put_right;
         servers:
             positions_are_exact_at_their_commit_and_joins_do_not_conflict,

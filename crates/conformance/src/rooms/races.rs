@@ -29,17 +29,20 @@ pub(super) async fn what_is_let_in_twice_at_once_does_not_pass_the_capacity<F: E
     let engine = stand.open().await;
     let mut hall = Hall::new(&*engine, json!({"capacity": 1, "rate_per_s": 1000})).await;
     let inside = hall.joins("ann").await;
-    let (bob, cid) = (hall.joins("bob").await, hall.joins("cid").await);
+    let bob = hall.joins("bob").await;
+    hall.joins("cid").await;
+    // So far back that the gate does not look at it.
+    let dan = hall.joins("dan").await;
     hall.finish(&inside.ticket).await.expect("it is inside");
     let gate = LetIn { rooms: vec![sale()] };
     let (one, other) = (hall.draft(gate.clone()).await, hall.draft(gate).await);
     assert!(!one.changes.is_empty() && !other.changes.is_empty(), "there is place for one");
     // Somebody is let in past the queue in between.
-    assert_eq!(hall.usher(cid.seq).await.expect("the ticket is there").state, Ready);
+    assert_eq!(hall.usher(dan.seq).await.expect("the ticket is there").state, Ready);
     assert_eq!(one.commit(&*engine).await.map(|_| ()), Err(CommitError::Conflict), "the place is taken");
     hall.wait(100).await;
     assert_eq!(hall.state(&bob.ticket).await, Waiting);
-    hall.finish(&cid.ticket).await.expect("it is inside");
+    hall.finish(&dan.ticket).await.expect("it is inside");
     hall.wait(100).await;
     assert_eq!(hall.state(&bob.ticket).await, Ready);
     assert_eq!(other.commit(&*engine).await.map(|_| ()), Err(CommitError::Conflict), "it is done already");
@@ -55,4 +58,17 @@ pub(super) async fn a_ticket_that_is_given_up_meanwhile_is_not_claimed<F: Engine
     hall.wait(100).await;
     assert_eq!(hall.states(&[ann, bob]).await, [Expired, Ready]);
     assert_eq!(claim.commit(&*engine).await.map(|_| ()), Err(CommitError::Conflict), "it is another's place by now");
+}
+
+/// There is budget by now, and nobody has looked yet: whoever comes stands behind whoever waits.
+pub(super) async fn nobody_goes_past_who_waits_while_the_worker_is_late<F: EngineFactory>(stand: Stand<F>) {
+    let engine = stand.open().await;
+    let mut hall = Hall::new(&*engine, json!({"capacity": 10, "rate_per_s": 1})).await;
+    let (ann, bob) = (hall.joins("ann").await, hall.joins("bob").await);
+    assert_eq!((ann.state, bob.state), (Ready, Waiting));
+    hall.now += 5_000;
+    let cid = hall.joins("cid").await;
+    assert_eq!((cid.state, cid.position), (Waiting, Some(2)));
+    hall.wait(0).await;
+    assert_eq!(hall.states(&[bob, cid]).await, [Ready, Waiting], "a burst of one second is one");
 }

@@ -27,11 +27,31 @@ struct Rank {
     load: usize,
 }
 
-/// The rows of an order that the batch has moved.
+/// The rows of an order that the batch has moved, and the places that they left and came to, each in order: so that a batch of many
+/// who join one queue is counted by halving, not by going through all of them for each.
 #[derive(Default)]
 struct Moves {
     numbers: Map<Key, usize>,
     moves: Vec<Move>,
+    left: Vec<Place>,
+    taken: Vec<Place>,
+}
+
+impl Moves {
+    /// Puts a place among others, or takes it away.
+    fn change(places: &mut Vec<Place>, place: Option<&Place>, is_there: bool) {
+        let Some(place) = place else { return };
+        match (places.binary_search(place), is_there) {
+            (Ok(at) | Err(at), true) => places.insert(at, place.clone()),
+            (Ok(at), false) => _ = places.remove(at),
+            (Err(_), false) => {}
+        }
+    }
+
+    fn count(&mut self, moved: &Move, is_there: bool) {
+        Self::change(&mut self.left, moved.before.as_ref(), is_there);
+        Self::change(&mut self.taken, moved.now.as_ref(), is_there);
+    }
 }
 
 struct Move {
@@ -45,13 +65,17 @@ impl Ranks {
         let Some(order) = key.order() else { return };
         let place = |row: Option<&Row>| row.and_then(|row| row.stands(key)).map(|(_, place)| place);
         let moved = Move { before: place(before), now: place(now) };
-        let Moves { numbers, moves } = self.orders.entry(order).or_default();
-        match numbers.get(key) {
+        let all = self.orders.entry(order).or_default();
+        all.count(&moved, true);
+        match all.numbers.get(key) {
             // It may have been loaded anew.
-            Some(number) => moves[*number] = moved,
+            Some(number) => {
+                let was = std::mem::replace(&mut all.moves[*number], moved);
+                all.count(&was, false);
+            }
             None => {
-                numbers.insert(key.clone(), moves.len());
-                moves.push(moved);
+                all.numbers.insert(key.clone(), all.moves.len());
+                all.moves.push(moved);
             }
         }
     }
@@ -100,9 +124,9 @@ impl View {
 
     /// How many more rows the batch has brought before a place than it took away.
     pub fn moved_before(&self, standing: &Standing) -> i64 {
-        let Some(Moves { moves, .. }) = self.ranks.orders.get(&standing.order) else { return 0 };
-        let stands = |place: &Option<Place>| i64::from(place.as_ref().is_some_and(|place| standing.is_behind(place)));
-        moves.iter().map(|it| stands(&it.now) - stands(&it.before)).sum()
+        let Some(Moves { left, taken, .. }) = self.ranks.orders.get(&standing.order) else { return 0 };
+        let before = |places: &[Place]| places.partition_point(|place| standing.is_behind(place)) as i64;
+        before(taken) - before(left)
     }
 
     /// Places of which the commit is to tell how many stand before them, right after it.

@@ -35,6 +35,9 @@ pub enum Refusal {
         /// A declared name that is spelled nearly the same.
         near: Option<Name>,
     },
+    /// A room that is not there: rooms are made as often as they are declared.
+    #[error("there is no room `{0}`; make it with PUT /v1/rooms/{0}, or declare it in the configuration as [rooms.{0}]")]
+    RoomNotFound(Name),
     /// The relation wants a registered object, and this one is not.
     #[error("the object `{0}` is not registered")]
     ObjectNotFound(ObjectId),
@@ -141,6 +144,7 @@ impl Refusal {
             Self::NotFound(_) => Code::NotFound,
             Self::RelationNotFound { .. } => Code::RelationNotFound,
             Self::NotDeclared { what, .. } => what.code(),
+            Self::RoomNotFound(_) => Code::RoomNotFound,
             Self::ObjectNotFound(_) => Code::ObjectNotFound,
             Self::RateLimited(_) => Code::RateLimited,
             Self::Forbidden(_) | Self::Suspended(_) => Code::Forbidden,

@@ -122,7 +122,11 @@ pub(super) fn open(
         put_gate(name, Gate { due_at: opens_at, ..gate }, view)?;
         return Ok(true);
     }
-    let last = SequenceKey::last(view.row_uncounted(&queue(name).key())?.as_ref());
+    // Who stands in an order that is drawn is to be known exactly. Otherwise it does not matter, and a crowd that joins at this moment is
+    // not in the way.
+    let numbers = queue(name).key();
+    let row = if room.settings.is_shuffled() { view.row_uncounted(&numbers)? } else { view.peek(&numbers)? };
+    let last = SequenceKey::last(row.as_ref());
     room.early = Some(last);
     room.phase = if room.settings.is_shuffled() && last > 0 { Phase::Opening } else { Phase::Open };
     room.awake = true;

@@ -130,7 +130,12 @@ impl Question for RoomQuery {
             (Err(_), Who::Nobody) => return Err(Refusal::SignIn.into()),
             (room, Who::Nobody | Who::Server | Who::User(_)) => room?,
         };
-        Ok(RoomAnswer::new(name, &room, &found))
+        let mut answer = RoomAnswer::new(name, &room, &found);
+        if who == Who::Nobody {
+            // Who may pass, and how often, is nobody's business.
+            (answer.settings.bypass, answer.settings.rate_limit) = (None, None);
+        }
+        Ok(answer)
     }
 }
 

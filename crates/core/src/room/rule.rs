@@ -4,7 +4,7 @@ use super::rows::{Gate, NEVER, Phase, RoomCount};
 use super::seal;
 use crate::command::Auth;
 use crate::decide::Context;
-use crate::error::{Declared, Refusal};
+use crate::error::Refusal;
 use crate::id::{Name, SubjectId};
 use crate::rows::{EntryKey, Gone, GoneKey, Key, OrderKey, Room, Row, Seq, Standing, Ticket, TicketKey, TicketState};
 use crate::time::Timestamp;
@@ -51,7 +51,7 @@ impl Who {
 
 /// A refusal of a room that is not there.
 pub(super) fn no_room(room: &Name) -> Refusal {
-    Refusal::NotDeclared { what: Declared::Room, name: room.clone(), near: None }
+    Refusal::RoomNotFound(room.clone())
 }
 
 /// The room, unless it is gone.

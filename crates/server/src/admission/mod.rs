@@ -134,7 +134,7 @@ impl Admission {
     /// The key of this name. One that nobody knows may have been made elsewhere just now.
     pub async fn key(&self, tally: &Tally, kid: &str) -> Result<Option<Arc<SigningKey>>, AdmissionError> {
         let find = |keys: &[Arc<SigningKey>]| keys.iter().chain(&self.file).find(|key| key.kid == kid).cloned();
-        if let Some(found) = find(&*self.keys(tally).await?) {
+        if let Some(found) = find(&self.keys(tally).await?) {
             return Ok(Some(found));
         }
         let read_at = self.known.read().unwrap_or_else(PoisonError::into_inner).read_at;
@@ -142,7 +142,7 @@ impl Admission {
             return Ok(None);
         }
         self.expire();
-        Ok(find(&*self.keys(tally).await?))
+        Ok(find(&self.keys(tally).await?))
     }
 
     /// The public keys, as a JSON Web Key Set.

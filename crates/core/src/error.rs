@@ -36,7 +36,9 @@ pub enum Refusal {
         near: Option<Name>,
     },
     /// A room that is not there: rooms are made as often as they are declared.
-    #[error("there is no room `{0}`; make it with PUT /v1/rooms/{0}, or declare it in the configuration as [rooms.{0}]")]
+    #[error(
+        "there is no room `{0}`; make it with PUT /v1/rooms/{0}, or declare it in the configuration as [rooms.{0}]"
+    )]
     RoomNotFound(Name),
     /// The relation wants a registered object, and this one is not.
     #[error("the object `{0}` is not registered")]

@@ -181,6 +181,8 @@ pub(super) fn delete(command: &DeleteRoom, context: &Context<'_>, view: &mut Vie
     let gate = gate(name, view)?;
     put_room(name, Room { phase: Phase::Deleting, awake: false, ..room }, view)?;
     put_gate(name, Gate { swept: 0, due_at: context.now().max(Timestamp(1)), ..gate }, view)?;
+    // Whoever follows the room is to know.
+    view.add(&RoomCount::Version.of(name), 1)?;
     Ok(Done { changed: true })
 }
 

@@ -84,7 +84,7 @@ impl Kind for kind::Ticket {
 impl Kind for kind::Entry {
     declare!(Entry = b'y' "entry" in "room"
         ("room" Text, "subject" Text, "token" Text) => ("seq" Number)
-        Absent With(0), numbered QUEUE);
+        Key With(0), numbered QUEUE);
 }
 
 impl Kind for kind::Gone {

@@ -136,6 +136,11 @@ impl Place {
 }
 
 impl Standing {
+    /// Whether it waits for a number.
+    pub fn is_to_be_numbered(&self) -> bool {
+        matches!(self.among, Among::At { reached, .. } if reached > NUMBER_MAX)
+    }
+
     /// The sequence whose number it waits for, and which of those that are taken.
     pub fn taken(&self) -> Option<(SequenceKey, u32)> {
         let kind = self.order.kind();

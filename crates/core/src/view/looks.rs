@@ -186,8 +186,9 @@ impl View {
                     }
                 }
                 Look::Rank(standing) => {
-                    self.tell_rank(standing);
-                    ranks.push(standing.clone());
+                    let told = self.told_as(standing);
+                    self.tell_rank(&told);
+                    ranks.push(told);
                 }
             }
         }

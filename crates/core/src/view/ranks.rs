@@ -14,6 +14,8 @@ pub(super) struct Ranks {
     /// Those that the commit is to tell, each once.
     told: Vec<Standing>,
     orders: Map<OrderKey, Moves>,
+    /// Of those in an order that wait for their numbers, the one that is told for all.
+    newest: Map<OrderKey, Standing>,
 }
 
 struct Rank {
@@ -148,6 +150,15 @@ impl View {
         {
             self.ranks.told.push(standing.clone());
         }
+    }
+
+    /// The place that is told for this one. The numbers that a commit takes follow each other and nobody else's are between them, so all
+    /// who wait for one in an order are off by the same.
+    pub(super) fn told_as(&mut self, standing: &Standing) -> Standing {
+        if !standing.is_to_be_numbered() {
+            return standing.clone();
+        }
+        self.ranks.newest.entry(standing.order.clone()).or_insert_with(|| standing.clone()).clone()
     }
 
     /// Has the commit check a rank.

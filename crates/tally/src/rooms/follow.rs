@@ -93,13 +93,13 @@ impl<E: Engine> Rooms<E> {
     /// A room has changed, here or elsewhere.
     pub(crate) fn changed(&self, room: &Name) {
         if let Some(followed) = self.lock().get(room) {
-            followed.changed.notify_one();
+            followed.change();
         }
     }
 
     /// Any of them may have.
     pub(crate) fn all_changed(&self) {
-        self.lock().values().for_each(|followed| followed.changed.notify_one());
+        self.lock().values().for_each(|followed| followed.change());
     }
 
     /// Follows a room that is there, unless there are too many.
@@ -174,7 +174,7 @@ impl<E: Engine> Rooms<E> {
         if let Some(followed) = followed
             && followed.note(reply)
         {
-            followed.changed.notify_one();
+            followed.change();
         }
     }
 
@@ -204,7 +204,7 @@ impl<E: Engine> Rooms<E> {
                 sleep_until(from + NOT_BEFORE).await;
                 tokio::select! {
                     () = sleep_until(tick_at) => {}
-                    () = followed.changed.notified() => {}
+                    () = followed.has_changed() => {}
                 }
             }
         };
@@ -222,7 +222,7 @@ impl<E: Engine> Rooms<E> {
         if followed.begun.load(Ordering::SeqCst) != begun {
             return Ok(());
         }
-        followed.begun.fetch_add(1, Ordering::SeqCst);
+        followed.begin();
         let read_at = Instant::now();
         let log = followed.queue.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|queue| queue.log);
         if let Some(log) = log

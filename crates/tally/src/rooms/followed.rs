@@ -1,7 +1,7 @@
 //! A room that somebody here reads: its queue, its tickets, and who waits for news of them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -28,7 +28,9 @@ pub(super) struct Followed {
     pub(super) queue: RwLock<Option<Queue>>,
     tickets: Mutex<Tickets>,
     /// Something has happened to it.
-    pub(super) changed: Notify,
+    changed: Notify,
+    /// And it was not read since: whoever asks next has it read first, so that what was answered here is seen here.
+    stale: AtomicBool,
     /// Its version and whether it is open, at most once a second.
     pub(super) ticks: watch::Sender<(i64, bool)>,
     watches: AtomicUsize,
@@ -62,6 +64,7 @@ impl Followed {
             queue: RwLock::default(),
             tickets: Mutex::default(),
             changed: Notify::new(),
+            stale: AtomicBool::new(false),
             ticks: watch::Sender::new((-1, false)),
             watches: AtomicUsize::new(0),
             waiting: Mutex::default(),
@@ -69,6 +72,23 @@ impl Followed {
             reading: tokio::sync::Mutex::default(),
             begun: AtomicU64::new(0),
         }
+    }
+
+    /// Something has happened to it.
+    pub(super) fn change(&self) {
+        self.stale.store(true, Ordering::SeqCst);
+        self.changed.notify_one();
+    }
+
+    /// Waits until something has.
+    pub(super) async fn has_changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// It is about to be read: what happens from here on is not in it.
+    pub(super) fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        self.stale.store(false, Ordering::SeqCst);
     }
 
     /// Somebody asks about it.
@@ -98,7 +118,7 @@ impl Followed {
             None => return Recalled::Unknown,
         };
         let behind = queue.version < known.told.max(seen.unwrap_or(known.told));
-        if behind || queue.read_at.elapsed() > FRESH_FOR {
+        if behind || self.stale.load(Ordering::SeqCst) || queue.read_at.elapsed() > FRESH_FOR {
             return Recalled::Behind;
         }
         known.told = queue.version;

@@ -9,6 +9,7 @@ mod gate;
 pub mod holder;
 mod join;
 pub(crate) mod kinds;
+mod minutes;
 mod pace;
 pub mod read;
 mod reply;
@@ -16,8 +17,11 @@ pub mod rows;
 mod rule;
 pub mod seal;
 pub mod shuffle;
+mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_end;
 mod ticket;
 
 use crate::decide::Context;

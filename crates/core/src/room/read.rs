@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use super::holder::{HolderAnswer, HolderQuery};
+pub use super::minutes::{MinuteItem, MinutesAnswer, MinutesQuery};
 use super::pace::Pace;
 use super::reply::Figures;
 pub use super::reply::TicketReply;
@@ -14,17 +15,12 @@ use crate::id::Name;
 use crate::permission::Permission;
 use crate::query::{Ask, Question, questions};
 use crate::read::{Found, Halt, Sight};
-use crate::rows::{
-    Gate, Gone, GoneKey, Key, Minute, MinuteKey, OrderKey, Place, Room, Row, Seq, SequenceKey, Standing, TicketState,
-};
+use crate::rows::{Gate, Gone, GoneKey, Key, OrderKey, Place, Room, Row, Seq, SequenceKey, Standing, TicketState};
 use crate::time::Timestamp;
 use crate::view::Wants;
 
-/// Minutes in one question: a day.
-pub const MINUTES_MAX: u64 = 24 * 60;
 /// What left a queue, in one question.
 pub const GONE_MAX: u64 = 1_000;
-const MINUTE_MS: u64 = 60_000;
 
 /// How is a ticket?
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,17 +41,6 @@ pub struct RoomQuery {
 /// Which rooms are there?
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RoomsQuery;
-
-/// How were the minutes of a room?
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MinutesQuery {
-    /// The room.
-    pub room: Name,
-    /// From when on; none is an hour ago.
-    pub from: Option<Timestamp>,
-    /// Until when; none is now.
-    pub to: Option<Timestamp>,
-}
 
 /// What is a queue made of? For whoever answers for a room from memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -244,65 +229,6 @@ impl Question for RoomsQuery {
 pub struct RoomsAnswer {
     /// The rooms.
     pub items: Vec<RoomAnswer>,
-}
-
-impl Question for MinutesQuery {
-    type Answer = MinutesAnswer;
-
-    fn asks(&self, ask: &mut dyn FnMut(Ask<'_>)) {
-        ask(Ask::of(Permission::ManageRoom));
-    }
-
-    fn read(&self, sight: &mut Sight<'_>) -> Result<MinutesAnswer, Halt> {
-        let name = &self.room;
-        let first = sight.load(|| Wants::rows(vec![Key::Room(name.clone())]))?;
-        room_of(name, &first)?;
-        let to = self.to.unwrap_or(first.now.time()).0 / MINUTE_MS;
-        let from = self.from.map_or(to.saturating_sub(60), |from| from.0 / MINUTE_MS);
-        if from > to || to - from > MINUTES_MAX {
-            return Err(Refusal::bad_request(format!("from is before to, and at most {MINUTES_MAX} minutes")).into());
-        }
-        let minutes: Vec<Timestamp> = (from..=to).map(|minute| Timestamp(minute * MINUTE_MS)).collect();
-        let key = |minute: &Timestamp| Key::Minute(MinuteKey { room: name.clone(), minute: *minute });
-        let found = sight.load_loosely(|| Wants::rows(minutes.iter().map(key).collect()))?;
-        let rows = found.rows.iter().cloned().map(|row| row.and_then(Row::into_minute));
-        let items = minutes.iter().zip(rows).filter_map(|(minute, row)| Some(MinuteItem::new(*minute, row?)));
-        Ok(MinutesAnswer { items: items.collect() })
-    }
-}
-
-/// Minutes of a room in which anything happened, oldest first.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct MinutesAnswer {
-    /// The minutes.
-    pub items: Vec<MinuteItem>,
-}
-
-/// A minute of a room.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct MinuteItem {
-    /// When it began.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
-    pub minute: Timestamp,
-    /// How many joined.
-    pub joined: u64,
-    /// How many were let in.
-    pub admitted: u64,
-    /// How many left.
-    pub left: u64,
-    /// How many were given up.
-    pub expired: u64,
-    /// The longest wait of those who were let in.
-    pub longest_wait_ms: u64,
-}
-
-impl MinuteItem {
-    fn new(minute: Timestamp, row: Minute) -> Self {
-        let Minute { joined, admitted, left, expired, longest_wait_ms, .. } = row;
-        Self { minute, joined, admitted, left, expired, longest_wait_ms }
-    }
 }
 
 impl Question for QueueQuery {

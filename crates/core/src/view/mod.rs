@@ -275,15 +275,6 @@ impl View {
         if self.miss_row(key) { Ok(None) } else { Err(Stop::Miss) }
     }
 
-    /// Reads a row without standing on it: what is decided holds whatever becomes of the row meanwhile. For what is only shown, and
-    /// for hints.
-    pub fn peek(&mut self, key: &Key) -> Result<Option<Row>, Stop> {
-        if let Some(slot) = self.rows.get(key).filter(|slot| slot.state == State::Loaded) {
-            return Ok(slot.now.clone());
-        }
-        if self.miss_row(key) { Ok(None) } else { Err(Stop::Miss) }
-    }
-
     /// Reads an edge.
     pub fn edge(&mut self, key: &EdgeKey) -> Result<Option<Edge>, Stop> {
         let row = self.row(&Key::Edge(key.clone()))?;

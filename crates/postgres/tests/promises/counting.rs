@@ -256,7 +256,7 @@ async fn a_store_from_before_counting_is_brought_up_to_date_and_keeps_all() {
         ))
         .await;
     let store = Store::on(engine(&url), tally_engine::SystemClock).await;
-    assert_eq!(outside.number("SELECT max(version) FROM migration").await, 6);
+    assert_eq!(outside.number("SELECT max(version) FROM migration").await, 8);
     assert_eq!(store.like("post:1", "bob").await.unwrap().count, 2);
     assert_eq!(counted(store.apply(count("post:1", -2)).await.unwrap()).value, -2);
     assert_eq!(scored(store.apply(score("alice", ScoreChange::By(1))).await.unwrap()).rank, Some(1));

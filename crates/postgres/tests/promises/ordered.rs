@@ -160,9 +160,10 @@ async fn the_tree_of_a_queue_is_compared_with_those_who_wait() {
     let (store, outside) = (Store::open(&url).await, Outsider::of(&url).await);
     outside
         .run(
-            "INSERT INTO ticket SELECT 'sale', n, 'ann', 't', CASE WHEN n % 3 = 0 THEN 'LEFT' ELSE 'WAITING' END, 'epoch', 'epoch'
+            "INSERT INTO ticket SELECT 'sale', n, 'ann', 't', CASE WHEN n % 3 = 0 THEN 'LEFT' ELSE 'WAITING' END, 0,
+                    'epoch', 'epoch', '2100-01-01', NULL, 0
                  FROM generate_series(1, 900) n;
-             INSERT INTO ticket VALUES ('over', 1, 'ann', 't', 'DONE', 'epoch', 'epoch')",
+             INSERT INTO ticket VALUES ('over', 1, 'ann', 't', 'DONE', 0, 'epoch', 'epoch', '2100-01-01', NULL, 0)",
         )
         .await;
     let waiting = async || {
@@ -172,7 +173,7 @@ async fn the_tree_of_a_queue_is_compared_with_those_who_wait() {
     let damages = [
         "SELECT 1",
         "UPDATE order_node SET n = n + 1 WHERE in_order = 'ticket:sale' AND height = 2",
-        "UPDATE ticket SET state = 'READY' WHERE seq = 7",
+        "UPDATE ticket SET state = 'EXPIRED' WHERE seq = 7",
         "UPDATE ticket SET state = 'WAITING' WHERE seq = 7",
         "UPDATE ticket SET state = 'LEFT' WHERE room = 'sale'",
     ];

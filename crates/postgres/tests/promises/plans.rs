@@ -50,7 +50,8 @@ SELECT 'score:points:0:false', height, CASE WHEN n = 0 THEN -9223372036854775808
        least((64 ^ (height + 1))::int8, (SELECT count(*) FROM score) - n)
 FROM (SELECT ~score AS down, reached_us, row_number() OVER (ORDER BY ~score, reached_us, member) - 1 AS n
       FROM score) AS placed, generate_series(0, 2) AS height WHERE n % (64 ^ (height + 1))::int8 = 0;
-INSERT INTO ticket SELECT 'sale', n, 's' || n, '', CASE WHEN n % 4 = 0 THEN 'DONE' ELSE 'WAITING' END, 'epoch', 'epoch'
+INSERT INTO ticket SELECT 'sale', n, 's' || n, '', CASE WHEN n % 4 = 0 THEN 'DONE' ELSE 'WAITING' END, 0,
+                    'epoch', 'epoch', '2100-01-01', NULL, 0
 FROM generate_series(1, $) AS n;
 INSERT INTO order_node
 SELECT 'ticket:sale', height, CASE WHEN n = 0 THEN -9223372036854775808 ELSE -1 END, CASE WHEN n = 0 THEN -1 ELSE seq END,

@@ -9,8 +9,8 @@ use crate::subject::{Counted, Going, each};
 use crate::time::Timestamp;
 use crate::view::{Stop, View};
 
-/// Tickets of one subject in one room that one step takes.
-const TICKETS_PER_STEP: usize = 100;
+/// Tickets of one subject in one room that one step takes. Each leads to the next, and a decision loads only so often.
+const TICKETS_PER_STEP: usize = 20;
 
 impl Counted for Command {
     fn forget_at_once(going: &Going<'_, SubjectId>, view: &mut View) -> Result<bool, Stop> {

@@ -39,6 +39,8 @@ pub struct HolderAnswer {
     pub since: Timestamp,
     /// See `since`.
     pub until: Timestamp,
+    /// How long that is from now, by the store's time.
+    pub left_ms: u64,
     /// How long an admission lasts when it is prolonged now; nothing where it is not.
     pub renewed_ms: Option<u64>,
 }
@@ -60,7 +62,8 @@ impl Question for HolderQuery {
         }
         let row = found.rows.get(1).cloned().flatten().and_then(Row::into_ticket).ok_or(Refusal::TicketNotFound)?;
         let renewed_ms = room.settings.renewable.then_some(room.settings.admission_ttl_ms);
-        let state = now_is(&row, found.now.time());
-        Ok(HolderAnswer { ticket, subject: row.subject, state, since: row.since, until: row.due_at, renewed_ms })
+        let (now, until) = (found.now.time(), row.due_at);
+        let (state, left_ms) = (now_is(&row, now), until.0.saturating_sub(now.0));
+        Ok(HolderAnswer { ticket, subject: row.subject, state, since: row.since, until, left_ms, renewed_ms })
     }
 }

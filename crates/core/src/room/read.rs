@@ -15,12 +15,16 @@ use crate::id::Name;
 use crate::permission::Permission;
 use crate::query::{Ask, Question, questions};
 use crate::read::{Found, Halt, Sight};
-use crate::rows::{Gate, Gone, GoneKey, Key, OrderKey, Place, Room, Row, Seq, SequenceKey, Standing, TicketState};
+use crate::rows::{
+    Gate, Gone, GoneKey, Key, OrderKey, Place, Room, Row, Seq, SequenceKey, Standing, Ticket, TicketState,
+};
 use crate::time::Timestamp;
 use crate::view::Wants;
 
 /// What left a queue, in one question.
 pub const GONE_MAX: u64 = 1_000;
+/// How long a sign of life may be on its way.
+const ON_ITS_WAY_MS: u64 = 1_000;
 
 /// How is a ticket?
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -91,13 +95,21 @@ impl Question for TicketQuery {
         })?;
         let ticket = found.rows.first().cloned().flatten().and_then(Row::into_ticket).ok_or(Refusal::TicketNotFound)?;
         let gate = gate_of(found.rows.get(1));
-        let now = found.now.time();
+        let now = not_yet_over(&ticket, found.now.time());
         let version = found.totals.first().copied().unwrap_or(0);
         let figures = Figures { name, room: &room, gate: gate.as_ref(), version, now };
         let stands = shown(&room, &ticket, now) == TicketState::Waiting;
         let ahead = found.ranks.first().copied().filter(|_| stands);
         Ok(TicketReply::new(&figures, seq, &ticket, ahead))
     }
+}
+
+/// A sign of life may be on its way that was given in time: whoever only looks does not call a ticket expired that may not be. It is
+/// given up a moment later, or it goes on.
+fn not_yet_over(ticket: &Ticket, now: Timestamp) -> Timestamp {
+    let waits = matches!(ticket.state, TicketState::Waiting | TicketState::BeforeOpen);
+    let is_close = ticket.due_at <= now && now.0 - ticket.due_at.0 < ON_ITS_WAY_MS;
+    if waits && is_close { Timestamp(ticket.due_at.0 - 1) } else { now }
 }
 
 impl Question for RoomQuery {

@@ -297,3 +297,17 @@ fn joining_passes_a_limit() {
     assert_eq!(sale.join_as(Some("cid"), None).unwrap_err().code(), Code::RateLimited);
     assert_eq!(sale.join_as(Some("bob"), Some("t")).unwrap().ticket, kept.ticket, "a repeat passes");
 }
+
+/// However many they are: a gate that asked for them one by one would be given up, and with it everybody behind them.
+#[test]
+fn those_who_left_at_the_head_hold_nobody_up_in_few_loads() {
+    let mut sale = Sale::new(json!({"capacity": 1, "rate_per_s": 1000}));
+    let inside = sale.join("first");
+    let gone: Vec<_> = (0..700).map(|n| sale.join(&format!("s{n}"))).collect();
+    let next = sale.join("next");
+    gone.iter().for_each(|ticket| _ = sale.leave(ticket).unwrap());
+    sale.finish(&inside).unwrap();
+    sale.ask(LetIn { rooms: vec![super::tests::sale()] }).unwrap();
+    assert!(sale.world.loads < 16, "{} loads", sale.world.loads);
+    assert_eq!(sale.state(&next), Ready);
+}

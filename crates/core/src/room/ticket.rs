@@ -66,6 +66,11 @@ pub(super) fn claim(command: &Claim, context: &Context<'_>, view: &mut View) -> 
             who if !who.may_have(&ticket.subject) => {
                 return Err(Refusal::Forbidden("only whoever joined claims this ticket".into()).into());
             }
+            Who::Server if context.auth.get("kind").is_some_and(|kind| kind == "key") => {
+                return Err(
+                    Refusal::Forbidden("this room's tickets are claimed with their users' own tokens".into()).into()
+                );
+            }
             Who::Server | Who::User(_) => {}
         }
     }

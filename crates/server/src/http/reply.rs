@@ -12,7 +12,7 @@ use super::rate;
 use super::withheld::Shown;
 
 const TALLY_COST: HeaderName = HeaderName::from_static("tally-cost");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// A body of JSON.
 pub fn json(status: StatusCode, body: &impl Serialize) -> Response {

@@ -185,7 +185,7 @@ impl Caller {
     }
 
     /// Whose idempotency keys these are.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match &self.principal {
             // Not by name: what is remembered outlives who is forgotten.
             Principal::User { subject, .. } => format!("user:{}", digest_text(&[subject.as_str()])),

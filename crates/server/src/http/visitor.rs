@@ -7,6 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 use tally::core::command::Command;
+use tally::core::hash::digest_text;
 use tally::core::reply::TicketReply;
 use tally::core::room::Join;
 use tally::core::{Name, Permission};
@@ -49,6 +50,15 @@ impl FromRequestParts<App> for Visitor {
         let peer = parts.extensions.get::<Peer>().copied().ok_or(Denied::Unauthenticated)?;
         let address = peer.told(&app.settings, &parts.headers).address();
         Ok(Self { caller: Caller { app: app.clone(), principal }, address })
+    }
+}
+
+impl Visitor {
+    /// The token that an Idempotency-Key stands for: each caller's own. Keys of strangers may be alike, so theirs go with where they are.
+    pub fn token(&self, key: &str) -> String {
+        let (name, address) = (self.caller.name(), self.address.to_string());
+        let of = if matches!(self.caller.principal, Principal::Nobody) { address.as_str() } else { "" };
+        format!("key:{}", digest_text(&[&name, of, key]))
     }
 }
 

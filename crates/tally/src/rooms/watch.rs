@@ -156,12 +156,14 @@ impl<E: Engine> TicketWatch<E> {
 
     /// Three times in the time that it may be silent.
     fn plan_beat(&mut self) {
-        let third = self.watching.followed.idle_ttl().map_or(LOOK_EVERY, |ttl| ttl / 3);
+        // Until the room was read, the ticket itself says how long it may be silent.
+        let left = || Duration::from_millis(self.last.facts.until.0.saturating_sub(self.last.facts.now.0));
+        let third = self.watching.followed.idle_ttl().unwrap_or_else(left) / 3;
         let after = match self.last.state {
             TicketState::BeforeOpen | TicketState::Waiting => third,
             TicketState::Ready | TicketState::Admitted => third.min(LOOK_EVERY),
             TicketState::Done | TicketState::Left | TicketState::Expired => LOOK_EVERY,
         };
-        self.beat_at = Instant::now() + after.max(NOT_BEFORE);
+        self.beat_at = Instant::now() + after.min(LOOK_EVERY.max(third)).max(NOT_BEFORE);
     }
 }

@@ -66,7 +66,7 @@ pub(super) async fn claimed(caller: &Caller, room: Name, ticket: String) -> Resu
         seq: ticket.seq,
         state: "ADMITTED",
         admission,
-        seconds_left: admitted.seconds_left(),
+        seconds_left: ticket.facts.until.0.saturating_sub(ticket.facts.now.0).div_ceil(1_000),
     })
 }
 

@@ -11,6 +11,7 @@ use tally::core::command::Beat;
 use tally::core::query::{HolderAnswer, HolderQuery};
 use tally::core::rows::TicketState;
 use tally::core::{Code, Name};
+use tally::engine::Together;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::admissions::{signed, unsigned};
@@ -73,24 +74,34 @@ async fn read(app: &App, token: &str, room: &Name) -> Result<Option<Admitted>, P
 /// The ticket behind an admission, while it is inside: whoever is done is out at once, whatever the token says.
 async fn inside(caller: &Caller, room: &Name, admitted: &Admitted) -> Result<Option<HolderAnswer>, Problem> {
     let app = &caller.app;
+    // Of several servers another may have ended it: only where there are no others is an answer kept for a moment.
+    let is_shared = app.tally.engine().is_shared();
     let holder = match app.admission.held.look(room, admitted.seq) {
-        Ok(holder) => holder,
+        Ok(holder) if !is_shared => Some(holder),
+        Ok(_) => ask(caller, room, admitted).await?,
         Err(forgotten) => {
             let asked_at = Instant::now();
-            let ticket_hash = admitted.tid.clone();
-            let query = HolderQuery { room: room.clone(), seq: admitted.seq, ticket_hash };
-            let holder = match caller.ask(&query).await {
-                Ok(holder) => holder,
-                Err(problem) if matches!(problem.code, Code::RoomNotFound | Code::TicketNotFound) => return Ok(None),
-                Err(problem) => return Err(problem),
-            };
-            app.admission.held.note(room, admitted.seq, asked_at, &holder, forgotten);
+            let holder = ask(caller, room, admitted).await?;
+            if let Some(holder) = holder.as_ref().filter(|_| !is_shared) {
+                app.admission.held.note(room, admitted.seq, asked_at, holder, forgotten);
+            }
             holder
         }
     };
-    let is_same = tally::core::room::seal::ticket_hash(&holder.ticket) == admitted.tid;
-    let is_inside = holder.state == TicketState::Admitted && holder.until > app.tally.now();
-    Ok(Some(holder).filter(|_| is_same && is_inside))
+    let is_same = |holder: &HolderAnswer| tally::core::room::seal::ticket_hash(&holder.ticket) == admitted.tid;
+    // By the store's time, which several servers have in common; one that was kept is of this server's own store.
+    let lasts = |holder: &HolderAnswer| is_shared || holder.until > app.tally.now();
+    Ok(holder.filter(|holder| is_same(holder) && holder.state == TicketState::Admitted && lasts(holder)))
+}
+
+/// The ticket behind an admission, if there is one.
+async fn ask(caller: &Caller, room: &Name, admitted: &Admitted) -> Result<Option<HolderAnswer>, Problem> {
+    let query = HolderQuery { room: room.clone(), seq: admitted.seq, ticket_hash: admitted.tid.clone() };
+    match caller.ask(&query).await {
+        Ok(holder) => Ok(Some(holder)),
+        Err(problem) if matches!(problem.code, Code::RoomNotFound | Code::TicketNotFound) => Ok(None),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// Lets pass, and prolongs the admission where using it does.
@@ -98,7 +109,7 @@ async fn pass(caller: &Caller, told: &Told<'_>, room: &Name, admitted: Admitted,
     let app = &caller.app;
     let mut until = holder.until;
     if let Some(ttl_ms) = holder.renewed_ms
-        && until.0.saturating_sub(app.tally.now().0) <= ttl_ms / 2
+        && holder.left_ms <= ttl_ms / 2
     {
         let beat = Beat { room: room.clone(), ticket: holder.ticket.clone() };
         until = with_ticket(caller, beat).await?.facts.until;
@@ -115,7 +126,8 @@ async fn pass(caller: &Caller, told: &Told<'_>, room: &Name, admitted: Admitted,
     if ceil_s(until) > admitted.exp {
         let fresh = admitted.until(until);
         let text = signed(app, &fresh, holder.since).await?;
-        cookies::set(headers, told, &cookies::admission(room), &text, "/", fresh.seconds_left());
+        let left_ms = holder.left_ms + until.0.saturating_sub(holder.until.0);
+        cookies::set(headers, told, &cookies::admission(room), &text, "/", left_ms.div_ceil(1_000));
     }
     Ok(response)
 }

@@ -22,7 +22,7 @@ use super::tagged;
 use crate::app::App;
 use crate::http::body::Posted;
 use crate::http::problem::Problem;
-use crate::http::reply;
+use crate::http::reply::{self, REPLAYED};
 use crate::http::request::{Caller, Outcome, Pair, Params, Segments};
 use crate::http::visitor::Visitor;
 
@@ -72,13 +72,17 @@ pub async fn join(visitor: Visitor, Segments(room): Segments<String>, posted: Po
     // The ticket's own record is what remembers, and for longer than answers are.
     let token = match (token, posted.key()?) {
         (Some(token), _) => Some(token),
-        (None, Some(key)) => Some(format!("key:{key}")),
+        (None, Some(key)) => Some(visitor.token(key)),
         (None, None) => None,
     };
     let (fresh, ip) = (secret()?, Some(visitor.address.to_string()));
     let ticket = caller.join(Join { room: Name::new(&room)?, subject, token, fresh, ip }).await?;
     let status = if ticket.facts.is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(told(status, &ticket))
+    let mut response = told(status, &ticket);
+    if !ticket.facts.is_new && posted.key()?.is_some() {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
 }
 
 /// A ticket as an answer. Nobody keeps it: it is a credential.

@@ -137,9 +137,8 @@ impl<E: Engine> TicketWatch<E> {
         }
         match self.watching.followed.recall(&self.ticket, None, self.tally.inner.rooms.now()) {
             Recalled::Told(reply) => Ok(Some(*reply)),
-            // The next tick is near.
-            Recalled::Behind => Ok(None),
-            Recalled::Unknown => self.read().await.map(Some),
+            // One of all who are behind has the room read for the others.
+            Recalled::Behind | Recalled::Unknown => self.read().await.map(Some),
         }
     }
 
@@ -157,13 +156,13 @@ impl<E: Engine> TicketWatch<E> {
     /// Three times in the time that it may be silent.
     fn plan_beat(&mut self) {
         // Until the room was read, the ticket itself says how long it may be silent.
-        let left = || Duration::from_millis(self.last.facts.until.0.saturating_sub(self.last.facts.now.0));
-        let third = self.watching.followed.idle_ttl().unwrap_or_else(left) / 3;
+        let left = Duration::from_millis(self.last.facts.until.0.saturating_sub(self.last.facts.now.0));
+        let third = self.watching.followed.idle_ttl().map_or((left / 3).min(LOOK_EVERY), |ttl| ttl / 3);
         let after = match self.last.state {
             TicketState::BeforeOpen | TicketState::Waiting => third,
             TicketState::Ready | TicketState::Admitted => third.min(LOOK_EVERY),
             TicketState::Done | TicketState::Left | TicketState::Expired => LOOK_EVERY,
         };
-        self.beat_at = Instant::now() + after.min(LOOK_EVERY.max(third)).max(NOT_BEFORE);
+        self.beat_at = Instant::now() + after.max(NOT_BEFORE);
     }
 }
